@@ -87,14 +87,12 @@ def name_option(dataset: Dataset, key: str, option: str, value: str) -> str:
 
 
 def _find_parents(dataset: Dataset, run: Run) -> IdCause | None:
-    """The separator before which most ids hold a judged document: they are chunks of documents."""
+    """The separator before which most ids hold a judged document, and some ids are alike."""
     ids, judged = list(run.vocabulary), set(dataset.qrels.vocabulary)
-    counts = {
-        mark: sum(mark in name and name.split(mark)[0] in judged for name in ids)
-        for mark in CHUNK_MARKS
-    }
+    parents = {mark: [name.split(mark)[0] for name in ids if mark in name] for mark in CHUNK_MARKS}
+    counts = {mark: sum(name in judged for name in names) for mark, names in parents.items()}
     mark = max(counts, key=lambda each: counts[each])
-    if counts[mark] < LEAST_MET * len(judged):
+    if counts[mark] < LEAST_MET * len(judged) or len({*parents[mark]}) == len(parents[mark]):
         return None
     rule = f"{{by: {{split: {json.dumps(mark)}}}, score: max}}"
     return (

@@ -21,7 +21,6 @@ from fusion_bench.config.options import ObstacleKind
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation import results
-from fusion_bench.evaluation.answered_queries import measure_abstentions
 from fusion_bench.evaluation.assessment import Assessment, assess_systems
 from fusion_bench.evaluation.compared_reports import read_inference_settings
 from fusion_bench.evaluation.details.collector import DetailsCollector
@@ -173,7 +172,11 @@ def _collection(
     assessed = assess_systems(task, progress, details)
     progress(f"{dataset.name}: sources alone", len(systems), len(systems))
     sources = results.score_sources(task)
-    spec, abstentions = dataset.spec, measure_abstentions(task)
+    spec, abstentions = dataset.spec, {}
+    if any(system.abstain is not None for system in systems.values()):
+        from fusion_bench.evaluation.answered_queries import measure_abstentions  # late: few do
+
+        abstentions = measure_abstentions(task)
     return CollectionRecord(
         **collection_facts(task),
         digests=dataset.digests(),

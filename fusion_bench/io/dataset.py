@@ -26,7 +26,6 @@ from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.io.held_out import HeldOut, find_open_campaigns, read_everything
 from fusion_bench.io.json_objects import load_known_queries, load_queries
 from fusion_bench.io.load_records import FileRequest, list_layout, load_aligned, load_tables
-from fusion_bench.io.parent_ids import find_parents
 from fusion_bench.io.provenance import ListMeta, read_meta
 from fusion_bench.io.query_groups import assign_groups, join_groups, read_groups
 from fusion_bench.io.raw_files import FileLayout
@@ -358,7 +357,7 @@ class Dataset(TableView):
     def find_parents(self) -> ParentFinder:
         """Finds the parents of ids in its documents and in the files of its runs."""
         files = [file for key, file in self.files.items() if key.startswith("runs/")]
-        return partial(find_parents, self.documents, files)
+        return partial(_find_parents, self.documents, files)
 
     @property
     def name(self) -> str:
@@ -745,3 +744,12 @@ def load_judge(dataset: Dataset, name: str) -> Qrels:
             )
         mapped[qrels.grades == grade] = spec.map[grade]
     return replace(qrels, grades=mapped)
+
+
+def _find_parents(
+    documents: Path | None, files: Sequence[FileRequest], field: str | None, column: str | None
+) -> Mapping[str, str]:
+    """Parents of ids, see :func:`fusion_bench.io.parent_ids.find_parents`."""
+    from fusion_bench.io.parent_ids import find_parents  # late: few systems collapse
+
+    return find_parents(documents, files, field, column)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -19,17 +19,10 @@ from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.experiment.collapse import Collapse, ParentRule
 from fusion_bench.experiment.system import System, collapse_alike
 from fusion_bench.methods.blend.formulas import NoBlend
-from fusion_bench.methods.fuse.weighted_score import WeightedScore
 from fusion_bench.ranking.system_ranking import name_system_in_errors
 
 #: Collapsed lists that a view remembers.
 COLLAPSED_KEPT = 8
-
-
-class CollapsedList(WeightedScore):
-    """The only list of a system as it is: by rank, with its scores."""
-
-    ties: ClassVar[Ties | None] = "first_seen"
 
 
 def add_system_parents(runs: AlignedRuns, systems: Iterable[System]) -> AlignedRuns:
@@ -66,6 +59,8 @@ def unfold_collapse(system: System) -> System:
     collapse = system.collapse
     if collapse is None or collapse.place == "each list":
         return system
+    from fusion_bench.methods.fuse.weighted_score import CollapsedList  # late: few collapse
+
     name = f"{collapse.place} list"
     uncut: dict[str, Any] = {"name": name, "collapse": None, "abstain": None, "top_k": None}
     outer: dict[str, Any] = {

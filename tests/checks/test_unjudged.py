@@ -226,7 +226,7 @@ def test_what_the_dataset_declares_decides_in_tune(
     assert record["verdict_against_default"] == ("unjudged decide" if is_decided else "ship")
     page = (root / "reports/mine/tuning/tuning.md").read_text()
     verdict = next(line for line in page.splitlines() if "queries of mine" in line)
-    assert (f"of mine {CONDITION}: RR@10" in verdict) is bool(condition)
+    assert (f"of mine {CONDITION}: MRR@10" in verdict) is bool(condition)
 
 
 @pytest.mark.parametrize(("judgments", "asks"), [(None, True), ("pooled", False)])

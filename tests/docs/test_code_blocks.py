@@ -29,8 +29,8 @@ SYSTEMS = {
 }
 #: First keys of blocks that are no input of this program.
 FOREIGN = {True, "permissions", "repos", "lint"}
-#: Pages that a test of their own runs from their first line to their last.
-RUN_WHOLE = {"live"}
+#: Pages whose lines tests of their own run.
+RUN_WHOLE = {"live", "thresholds"}
 
 
 class Block(NamedTuple):

@@ -241,6 +241,14 @@ def test_a_copy_of_a_run_is_no_list_dealt_out_again(root: Path) -> None:
     assert main(COMMANDS["eval"]) == 0
 
 
+def test_chunks_of_judged_documents_are_collapsed(root: Path, capsys: Capture) -> None:
+    make(root, a=trec([(q, f"{d}#{i}", s) for i, (q, d, s) in enumerate(rows_of())]))
+    assert main(COMMANDS["compare"]) == 2
+    error = capsys.readouterr().err
+    assert "191 of 200 hold a judged document before '#'" in error
+    assert """write 'collapse: {by: {split: "#"}, score: max}' in each system""" in error
+
+
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
@@ -250,7 +258,6 @@ def test_a_copy_of_a_run_is_no_list_dealt_out_again(root: Path) -> None:
         ({"a": trec([(q, f"00{d}", s) for q, d, s in rows_of()])}, "without leading zeros"),
         ({"a": trec([(q, f"{d}#0", s) for q, d, s in rows_of()])}, "without the suffix '#0'"),
         ({"a": trec([(q, f"https://x.y/{d}", s) for q, d, s in rows_of()])}, "https://x.y/"),
-        ({"a": trec([(q, f"{d}#{i}", s) for i, (q, d, s) in enumerate(rows_of())])}, None),
         (UUIDS, None),
     ],
 )

@@ -24,6 +24,7 @@ SEVERAL_METAVARS = {
     "--csv": {"", "[per-query]"},
     "--order": {"NAME=lower", None},  # of the scores of a list, or of the documents to be judged
     "--out": {"DIR", "FILE"},
+    "--save": {"DIR", "FILE"},
 }
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from fusion_bench.config.parameters import Parameter, choice, real
-from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
+from fusion_bench.data.aligned_runs import AlignedRuns, Ties, cached_by_view
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, choose_values, sum_terms
 from fusion_bench.methods.fuse._base import (
     AlphaWeightedFusion,
@@ -451,6 +451,12 @@ class WeightedScore(WeightedScoreFusion, AlphaWeightedFusion):
         out: FloatArray = np.full(len(runs.queries), np.nan)
         np.divide(total, share, out=out, where=share > 0)
         return out
+
+
+class CollapsedList(WeightedScore):
+    """The only list of a system as it is: by rank, with its scores."""
+
+    ties: ClassVar[Ties | None] = "first_seen"
 
 
 @fusions.register

@@ -19,8 +19,8 @@ from fusion_bench.experiment.collapse import Collapse
 from fusion_bench.experiment.settings import CragRule
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.blend import RerankBlend
+from fusion_bench.methods.fuse.weighted_score import CollapsedList
 from fusion_bench.ranking import system_ranking
-from fusion_bench.ranking.collapse import CollapsedList
 from fusion_bench.ranking.plain_systems import plain_systems
 from fusion_bench.schema.record_fields import SINGLE_STRATEGIES, ChunkId, SearchResultType
 from fusion_bench.schema.search_records import (
