@@ -77,7 +77,7 @@ def plain(path: Path, ties: str = "trec") -> tuple[Dataset, AlignedRuns]:
 
 def same(one: object, two: object) -> None:
     for name, value in vars(one).items():
-        if name in {"cache", "_digest"}:
+        if name in {"cache", "_digest", "find_parents"}:
             continue
         other = vars(two)[name]
         if isinstance(value, np.ndarray):
