@@ -174,7 +174,9 @@ def _collection(
     sources = results.score_sources(task)
     spec, abstentions = dataset.spec, {}
     if any(system.abstain is not None for system in systems.values()):
-        from fusion_bench.evaluation.answered_queries import measure_abstentions  # late: few abstain
+        from fusion_bench.evaluation.answered_queries import (
+            measure_abstentions,  # late: few abstain
+        )
 
         abstentions = measure_abstentions(task)
     return CollectionRecord(
