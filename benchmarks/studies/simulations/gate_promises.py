@@ -19,12 +19,16 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from benchmarks.studies.simulations import inference_cells as designs
-from benchmarks.studies.simulations.gate_tolerances import CHANGES, COLLECTIONS, read_values
+from benchmarks.studies.simulations.gate_tolerances import (
+    CHANGES,
+    COLLECTIONS,
+    format_share,
+    read_values,
+)
 from benchmarks.table import format_rows, replace_between_marks, write_csv
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.gate.verdict import decide_status
 from fusion_bench.stats.inference import MIN_CHANGED, MIN_UNITS, infer_family
-from fusion_bench.stats.intervals import clopper_pearson
 from fusion_bench.stats.values import Pair
 
 PAGE = Path(__file__).parents[3] / "docs" / "studies" / "gate-tolerances.md"
@@ -113,14 +117,6 @@ class Counts(NamedTuple):
         )
 
 
-def format_share(hits: float, total: float) -> str:
-    """A share in percent with its 95 % Clopper–Pearson interval."""
-    if not total:
-        return "–"
-    low, high = clopper_pearson(int(hits), int(total))
-    return f"{100 * hits / total:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
-
-
 def simulate(design: Design, units: int, samples: int) -> Counts:
     """Decide as many checks of a design, each without a loss and at a loss of ``max_drop``."""
     random = np.random.default_rng([zlib.crc32(design.name.encode()), units])
@@ -153,6 +149,8 @@ HEADER = (
     *("design", "units", "no loss: samples", "regressed %", "loss of max_drop: samples"),
     *("pass %", "other samples, no loss", "regressed %", "other samples, loss", "pass %"),
 )
+#: Columns of the page.
+SHOWN = ("units", "no loss: regressed %", "worst design", "loss: pass %", "worst design")
 
 
 def summarize(units: int, rows: Sequence[tuple[str, Counts]]) -> tuple[str, ...]:
@@ -182,21 +180,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         table += [(name, f"{units}", *counts.cells(1), *counts.cells(0)) for name, counts in rows]
         summary.append(summarize(units, rows))
         print(*summary[-1], sep=" | ", flush=True)
-    shown = format_rows(
-        [
-            (
-                "units",
-                "no loss: regressed %",
-                "worst design",
-                "loss of max_drop: pass %",
-                "worst design",
-            ),
-            *summary,
-        ]
-    )
-    replace_between_marks(
-        PAGE, f"{shown}\n\n{write_csv(PAGE, 'promises', table)}\n", "gate promises"
-    )
+    text = f"{format_rows([SHOWN, *summary])}\n\n{write_csv(PAGE, 'promises', table)}\n"
+    replace_between_marks(PAGE, text, "gate promises")
 
 
 if __name__ == "__main__":

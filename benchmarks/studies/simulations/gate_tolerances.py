@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.studies.choice_rules.pairs import load_pair
-from benchmarks.table import format_rows, read_rows, replace_between_marks, write_csv
+from benchmarks.table import format_rows, replace_between_marks, write_csv
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.experiment.system import System
@@ -69,18 +69,23 @@ class Cell:
     @property
     def cells(self) -> tuple[str, ...]:
         """Its row of the table."""
-        runs = self.draws * len(self.passed)
         parts = []
         for counts in (self.passed, self.found):
-            total = sum(counts.values())
-            low, high = clopper_pearson(total, runs)
             worst = min(counts, key=counts.__getitem__)
             parts += [
-                f"{100 * total / runs:.1f} [{100 * low:.1f}, {100 * high:.1f}]",
+                format_share(sum(counts.values()), self.draws * len(counts)),
                 f"{100 * counts[worst] / self.draws:.0f} ({worst})",
             ]
         least, middle, most = np.quantile(self.drops, (0.05, 0.5, 0.95))
         return (self.design, f"{middle:.3f} [{least:.3f}, {most:.3f}]", *parts)
+
+
+def format_share(hits: float, total: float) -> str:
+    """A share in percent with its 95 % Clopper–Pearson interval."""
+    if not total:
+        return "–"
+    low, high = clopper_pearson(int(hits), int(total))
+    return f"{100 * hits / total:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
 
 
 def read_values(collection: str) -> tuple[dict[str, FloatArray], list[np.ndarray]]:
@@ -190,12 +195,6 @@ HEADER = (
 )
 
 
-def format_table(cells: Sequence[Cell]) -> str:
-    """The table of the page."""
-    lines = [HEADER, (":--", *["--:"] * (len(HEADER) - 1)), *(cell.cells for cell in cells)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run all cells, and renew the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -213,10 +212,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             cells += simulate(collection, size, options.draws)
             print(*(" | ".join(cell.cells) for cell in cells[-len(OTHERS) :]), sep="\n", flush=True)
     if not options.dry_run:
-        rows = read_rows(format_table(cells))
-        shown = [
-            [*row[:3], row[4]] for row in rows
-        ]  # the rows with the least shares are in the CSV
+        rows = [HEADER, *(cell.cells for cell in cells)]
+        shown = [[*row[:3], row[4]] for row in rows]  # the CSV has the least shares
         text = f"{format_rows(shown)}\n\n{write_csv(PAGE, 'table', rows)}\n"
         replace_between_marks(PAGE, text, mark="gate tolerances")
 
