@@ -18,13 +18,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from benchmarks.studies.simulations import gate_tolerances as real
 from benchmarks.studies.simulations import inference_cells as designs
-from benchmarks.studies.simulations.gate_tolerances import (
-    CHANGES,
-    COLLECTIONS,
-    format_share,
-    read_values,
-)
 from benchmarks.table import format_rows, replace_between_marks, write_csv
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.gate.verdict import decide_status
@@ -79,11 +74,11 @@ def list_made(units: int) -> Iterator[Design]:
 
 def list_real(collection: str, units: int) -> Iterator[Design]:
     """The changes of a collection: with random signs, and as they are where they lose or gain."""
-    values, members = read_values(collection)
+    values, members = real.read_values(collection)
     codes = np.empty(len(values["guarded"]), dtype=np.int64)
     for code, rows in enumerate(members):
         codes[rows] = code
-    for name in CHANGES:
+    for name in real.CHANGES:
         difference = (values[name] - values["guarded"])[None]
         flipped = designs.draw_world(difference, codes, units, flipped=True)
         yield Design(f"{collection}: {name}, random signs", flipped, 0.02)
@@ -113,7 +108,7 @@ class Counts(NamedTuple):
         return tuple(
             cell
             for hits, total in pairs
-            for cell in (f"{total[counted]:.0f}", format_share(hits[counted], total[counted]))
+            for cell in (f"{total[counted]:.0f}", real.format_share(hits[counted], total[counted]))
         )
 
 
@@ -159,9 +154,11 @@ def summarize(units: int, rows: Sequence[tuple[str, Counts]]) -> tuple[str, ...]
     for hits, total in (("regressed", "same"), ("passed", "lost")):
         pairs = [(name, getattr(each, hits)[1], getattr(each, total)[1]) for name, each in rows]
         known = [pair for pair in pairs if pair[2] >= ENOUGH]
-        cells.append(format_share(sum(pair[1] for pair in known), sum(pair[2] for pair in known)))
+        cells.append(
+            real.format_share(sum(pair[1] for pair in known), sum(pair[2] for pair in known))
+        )
         name, *worst = max(known, key=lambda pair: pair[1] / pair[2])
-        cells.append(f"{format_share(*worst)} ({name})")
+        cells.append(f"{real.format_share(*worst)} ({name})")
     return (f"{units:,}", *cells)
 
 
@@ -175,7 +172,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for units in SIZES:
         # One sample of 1,000 units takes as long as 15 of 60.
         samples = options.samples // {200: 2, 1_000: 5}.get(units, 1)
-        listed = [*list_made(units), *(d for name in COLLECTIONS for d in list_real(name, units))]
+        listed = [
+            *list_made(units),
+            *(d for name in real.COLLECTIONS for d in list_real(name, units)),
+        ]
         rows = [(design.name, simulate(design, units, samples)) for design in listed]
         table += [(name, f"{units}", *counts.cells(1), *counts.cells(0)) for name, counts in rows]
         summary.append(summarize(units, rows))

@@ -207,10 +207,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(*find_lowest(collection, size, options.draws), sep="\n", flush=True)
         return
     cells: list[Cell] = []
-    for collection in COLLECTIONS:
-        for size in SIZES:
-            cells += simulate(collection, size, options.draws)
-            print(*(" | ".join(cell.cells) for cell in cells[-len(OTHERS) :]), sep="\n", flush=True)
+    for collection, size in product(COLLECTIONS, SIZES):
+        cells += simulate(collection, size, options.draws)
+        print(*(" | ".join(cell.cells) for cell in cells[-len(OTHERS) :]), sep="\n", flush=True)
     if not options.dry_run:
         rows = [HEADER, *(cell.cells for cell in cells)]
         shown = [[*row[:3], row[4]] for row in rows]  # the CSV has the least shares
