@@ -86,10 +86,7 @@ def further_tables(*, toy: bool = False) -> dict[str, list[Row]]:
         write_files(data, str, size)
         (folder / "made.yaml").write_text(TUNED)
         lists = [f"run{s}={data / f'run{s}.trec'}" for s in range(2)]
-        words = {
-            "try": [*lists, "--qrels", str(data / "qrels.txt")],
-            "eval": [str(folder / "made.yaml")],
-        }
+        words = {"try": [*lists, "--qrels", str(data / "qrels.txt")], "eval": ["made.yaml"]}
         found: list[Row] = []
         for command, given in words.items():
             out = ["--out", str(folder / command)]

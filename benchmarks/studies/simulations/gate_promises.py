@@ -32,7 +32,7 @@ SIZES: Final = (20, 26, 60, 200, 1_000)
 LOSING: Final = 0.1
 #: Changes of a real collection whose true difference is smaller are no losses.
 LEAST: Final = 0.001
-#: Designs of which fewer samples count are left out of the page.
+#: The page leaves out designs of which fewer samples count.
 ENOUGH: Final = 100
 
 
