@@ -66,6 +66,7 @@ FOLDERS = {
 TRIED_ELSEWHERE = {
     *((command, "--out") for command in ("dataset add",)),
     *((command, "--out") for command in ("campaign open", "mcp")),
+    ("threshold", "--save"),
 }
 #: Options and arguments that name what a command reads, or keeps as its own and adds to.
 READ = frozenset(

@@ -72,6 +72,15 @@ def save(*options: str, file: str = "experiments/careful.yaml") -> dict[str, Any
     return saved
 
 
+def test_a_file_that_no_command_wrote_is_not_replaced(project: Path, capsys: Capture) -> None:
+    file = project / "experiments" / "careful.yaml"
+    file.write_text("my own notes\n", encoding="utf-8")
+    assert main(["threshold", EXPERIMENT, "--save", "experiments/careful.yaml"]) == 2
+    assert "add --force to replace it" in capsys.readouterr().err
+    assert file.read_text("utf-8") == "my own notes\n"
+    save("--force")
+
+
 def test_the_promised_threshold_is_saved_in_its_system(project: Path) -> None:
     saved = save()
     record = json.loads((project / "reports/mine/threshold.json").read_text("utf-8"))
