@@ -54,8 +54,8 @@ def find_other_kinds(systems: Iterable[System], runs: AlignedRuns) -> Iterator[O
         systems: Of an experiment.
         runs: Their lists, with the parents that any of them asks for.
     """
-    judged, found = judged_codes(runs), dict[str, list[System]]()
-    for system in systems if runs.parents and len(judged) else ():
+    judged, found = judged_codes(runs) if runs.parents else (), dict[str, list[System]]()
+    for system in systems if len(judged) else ():
         rows = (runs.ranks[runs.rows(system.base_runs)] > 0).any(axis=0)
         chunks = runs.documents[rows]
         rule = next(iter(runs.parents)) if system.collapse is None else system.collapse.rule

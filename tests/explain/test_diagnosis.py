@@ -391,7 +391,7 @@ def systems(draw: DrawFn, name: str) -> DiagnosedSystem:
 def make_scope() -> Scope:
     names = tuple(f"d{m}" for m in range(SIZE))
     grades = np.ones(SIZE, dtype=np.int64)
-    relevant = RelevantDocuments(OWNERS, names, grades, np.arange(SIZE))
+    relevant = RelevantDocuments(OWNERS, names, grades, np.arange(SIZE), np.arange(SIZE))
     return Scope(QUERIES, GROUPS, relevant, 0.1, top=3)
 
 

@@ -14,12 +14,7 @@ from numpy.typing import NDArray
 
 from fusion_bench.checks.unjudged import UNJUDGED_DEPTH
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import (
-    encode_ids,
-    find_keys,
-    query_of_rows,
-    unite_vocabularies,
-)
+from fusion_bench.data.grouped_rows import find_keys, query_of_rows, unite_vocabularies
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
@@ -82,12 +77,14 @@ class RelevantDocuments:
         documents: Ids, (M,).
         grades: Shape (M,).
         rows: Shape (M,): the candidate of the aligned runs; -1 = no list returned it.
+        codes: Shape (M,): the code of the document in the runs' vocabulary; -1 = it has none.
     """
 
     query: IntArray
     documents: tuple[str, ...]
     grades: IntArray
     rows: IntArray
+    codes: IntArray
 
 
 def list_relevant(runs: AlignedRuns, qrels: Qrels, binary_relevance: int) -> RelevantDocuments:
@@ -105,7 +102,8 @@ def list_relevant(runs: AlignedRuns, qrels: Qrels, binary_relevance: int) -> Rel
     kept = kept[np.argsort(query[kept], kind="stable")]
     vocabulary, (of_runs, of_qrels) = unite_vocabularies([runs.vocabulary, qrels.vocabulary])
     size = len(vocabulary)
-    keys = query[kept] * size + of_qrels[qrels.documents[kept]]
+    documents = of_qrels[qrels.documents[kept]]
+    keys = query[kept] * size + documents
     rows = np.flatnonzero(runs.judged & (runs.grades >= binary_relevance))
     at = find_keys(runs.query_index[rows] * size + of_runs[runs.documents[rows]], keys)
     return RelevantDocuments(
@@ -113,6 +111,7 @@ def list_relevant(runs: AlignedRuns, qrels: Qrels, binary_relevance: int) -> Rel
         documents=qrels.vocabulary.decode(qrels.documents[kept]),
         grades=qrels.grades[kept],
         rows=np.where(at >= 0, rows[at] if len(rows) else -1, -1),
+        codes=find_keys(of_runs, documents),
     )
 
 
@@ -172,11 +171,8 @@ class RankCollector:
 
     def __post_init__(self, runs: AlignedRuns) -> None:
         self._queries, self._codes = len(runs.queries), len(runs.vocabulary)
-        named = encode_ids(self.relevant.documents)
-        _, (of_runs, of_named) = unite_vocabularies([runs.vocabulary, named.vocabulary])
-        codes = find_keys(of_runs, of_named)[named.codes]
-        known = np.flatnonzero(codes >= 0)
-        keys = self._pair_keys(self.relevant.query[known], codes[known])
+        known = np.flatnonzero(self.relevant.codes >= 0)
+        keys = self._pair_keys(self.relevant.query[known], self.relevant.codes[known])
         order = np.argsort(keys)
         self._keys, self._order = keys[order], known[order]
 
