@@ -46,7 +46,7 @@ import sys
 from pathlib import Path
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.gate.inputs import GateInputs
-from fusion_bench.gate.self_test.known_answers import (
+from fusion_bench.gate.self_test import (
     compare_two_systems, measure_pass_rates, plant_drops, split_checks,
 )
 from tests.gate.self_test.made_cases import run_cases

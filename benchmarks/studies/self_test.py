@@ -20,7 +20,7 @@ from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.checks import Check, run_checks
 from fusion_bench.gate.inputs import GateInputs
-from fusion_bench.gate.self_test.known_answers import (
+from fusion_bench.gate.self_test import (
     compare_two_systems,
     list_members,
     measure_pass_rates,

@@ -66,12 +66,13 @@ def find_bounds(
     """
     if runs.is_complete if is_complete is None else is_complete:
         return (None,) * len(measures)
-    pairs = [(_depth_to_read(measure), measure.cutoff or JUDGED_DEPTH) for measure in measures]
     lists = [*parts]
     count = cache(lambda depth: count_list(runs, lists, cutoff=depth))
     collect = cache(lambda depth: collect_list(runs, lists, cutoff=depth))
     bounds = []
-    for measure, (depth, shown) in zip(measures, pairs, strict=True):
+    for measure in measures:
+        shown = measure.cutoff or JUDGED_DEPTH
+        depth = measure.cutoff if has_model(measure) else shown  # None = all positions count
         ends = _find_ends(measure, count(depth), partial(collect, depth))
         counts = count(shown)
         bounds.append(QueryBounds(divide_or_zero(counts.judged, counts.shown), ends, shown))
@@ -99,13 +100,6 @@ def join_bounds(blocks: Sequence[Sequence[QueryBounds | None]]) -> tuple[QueryBo
             else None
         )
     return tuple(joined)
-
-
-def _depth_to_read(measure: Measure) -> int | None:
-    """The greatest position that a measure's bounds depend on; None = all count."""
-    if measure.cutoff is None and not has_model(measure):
-        return JUDGED_DEPTH
-    return measure.cutoff
 
 
 def _find_ends(

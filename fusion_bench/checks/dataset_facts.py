@@ -103,6 +103,11 @@ def describe_dataset(dataset: Dataset) -> dict[str, object]:
     grades = Counter(dataset.qrels.grades.tolist())
     names = dict.fromkeys(name for query in queries for name in query.fields)
     counts = {name: _counts(query.fields.get(name) for query in queries) for name in names}
+    judges = []
+    for name, judge in dataset.spec.judges.items():
+        judged = load_judge(dataset, name)
+        who = {"name": name, "kind": judge.kind, "family": judge.family, "sample": judge.sample}
+        judges.append({**who, "queries": len(judged), "judgments": len(judged.grades)})
     return {
         "name": dataset.name,
         "version": dataset.spec.version,
@@ -129,15 +134,8 @@ def describe_dataset(dataset: Dataset) -> dict[str, object]:
             | _count_repeats(dataset, f"rerank/{run.name}")
             for run in dataset.rerankers.values()
         ],
-        "judges": [_describe_judge(dataset, name) for name in dataset.spec.judges],
+        "judges": judges,
     }
-
-
-def _describe_judge(dataset: Dataset, name: str) -> dict[str, object]:
-    """Name, kind and family of a further judge, and how much was judged."""
-    judge, grades = dataset.spec.judges[name], load_judge(dataset, name)
-    who = {"name": name, "kind": judge.kind, "family": judge.family, "sample": judge.sample}
-    return {**who, "queries": len(grades), "judgments": len(grades.grades)}
 
 
 def _counts(names: Iterator[str | None]) -> dict[str, int]:
@@ -197,7 +195,11 @@ def dataset_notices(dataset: Dataset) -> list[str]:
     ]
     infos, runs = list_infos(repeats), repeats[0][1]
     notices = [warning.text for warning in query_warnings.warn_held_out(infos)]
-    notices += [] if dataset.is_judged else [_ask_to_judge(dataset)]
+    unjudged = (
+        f"Nothing is judged: eval, tune and gate refuse {dataset.name} until there are judgments. "
+        "Make some with fusion-bench judge."
+    )
+    notices += [] if dataset.is_judged else [unjudged]
     skipped = set() if dataset.is_judged else {"unmatched documents"}
     for info in infos:
         warnings = find_list_warnings(info, np.inf, is_judged=dataset.is_judged)
@@ -237,10 +239,3 @@ def _describe_list(info: ListInfo, judged: int) -> Iterator[str]:
     if info.duplicate_rows:
         count = pluralize(info.duplicate_rows, "duplicate row")
         yield f"{info.title} had {count}, which were dropped."
-
-
-def _ask_to_judge(dataset: Dataset) -> str:
-    return (
-        f"Nothing is judged: eval, tune and gate refuse {dataset.name} until there are judgments. "
-        "Make some with fusion-bench judge."
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from fusion_bench.checks.records import MIN_PAIRS, DataWarning, JudgeInfo, ListInfo
 from fusion_bench.data.qrels import Qrels
@@ -12,9 +12,6 @@ from fusion_bench.data.run import Run
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_judge
 from fusion_bench.util.formatting import format_interval, format_number, list_names, pluralize
-
-if TYPE_CHECKING:
-    from fusion_bench.stats.agreement import GradePairs
 
 
 @dataclass(frozen=True)
@@ -177,7 +174,11 @@ def describe_judge(dataset: Dataset, systems: Iterable[System] = ()) -> JudgeInf
         "related_systems": find_related_systems(systems, spec.qrels.family),
         "is_accepted": spec.qrels.unmeasured == "accept",
     }
-    from fusion_bench.stats.agreement import pair_grades  # late: most grades are people's
+    from fusion_bench.stats.agreement import (  # late: most grades are people's
+        make_weights,
+        measure_kappa,
+        pair_grades,
+    )
 
     pairs = {
         name: pair_grades(load_judge(dataset, name), dataset.qrels)
@@ -187,24 +188,21 @@ def describe_judge(dataset: Dataset, systems: Iterable[System] = ()) -> JudgeInf
     if not pairs:
         return JudgeInfo.model_validate(known)
     name = max(pairs, key=lambda judge: int(pairs[judge].counts.sum()))
-    return _measure(pairs[name], spec.binary_relevance).model_copy(update={**known, "people": name})
-
-
-def _measure(pairs: GradePairs, binary_relevance: int) -> JudgeInfo:
-    from fusion_bench.stats.agreement import make_weights, measure_kappa  # as above
-
-    graded = measure_kappa(pairs.counts, make_weights(pairs.grades, "none"))
-    binary = measure_kappa(pairs.binary_counts(binary_relevance), make_weights((0, 1), "none"))
+    chosen = pairs[name]
+    graded = measure_kappa(chosen.counts, make_weights(chosen.grades, "none"))
+    counts = chosen.binary_counts(spec.binary_relevance)
+    binary = measure_kappa(counts, make_weights((0, 1), "none"))
     return JudgeInfo(
-        pairs=int(pairs.counts.sum()),
-        queries=len(pairs.queries),
+        pairs=int(chosen.counts.sum()),
+        queries=len(chosen.queries),
         kappa=graded.value,
         low=graded.low,
         high=graded.high,
         binary_kappa=binary.value,
         binary_low=binary.low,
         binary_high=binary.high,
-    )
+        people=name,
+    ).model_copy(update=known)
 
 
 def find_dataset_warnings(dataset: Dataset, systems: Iterable[System]) -> tuple[DataWarning, ...]:

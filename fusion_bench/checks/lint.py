@@ -19,12 +19,10 @@ from pydantic import Field
 
 from fusion_bench.checks.lint_rule import (
     DatasetFacts,
-    Outcome,
     Problem,
     Rule,
     Subject,
     SwitchFacts,
-    Witness,
     load_rules,
     reproduce,
 )
@@ -177,7 +175,10 @@ def _list_subjects(
         system = part.model_copy(update={"stages": None})
         target = None if part.stages or len(path) > 1 else engine  # it runs the whole in one step
         for dataset in datasets or (None,):
-            facts = dataset if dataset is None else _add_stage_roles(dataset, part)
+            facts = dataset
+            if dataset is not None and part.stages:
+                roles = source_roles(part, defaultdict(frozenset, dataset.roles))
+                facts = replace(dataset, roles={**dataset.roles, **roles})
             key = system.class_key
             present = None if dataset is None or key is None else dataset.classes(key)
             names = [
@@ -188,14 +189,6 @@ def _list_subjects(
             yield [
                 Subject(system.of_class(name), system, name, facts, target, path) for name in names
             ] or [Subject(system, system, None, facts, target, path)]
-
-
-def _add_stage_roles(dataset: DatasetFacts, system: System) -> DatasetFacts:
-    """The dataset with the lists of the system's stages beside its own."""
-    if not system.stages:
-        return dataset
-    roles = source_roles(system, defaultdict(frozenset, dataset.roles))
-    return replace(dataset, roles={**dataset.roles, **roles})
 
 
 def check_rules(experiment: Experiment, source: Source | None) -> None:
@@ -247,7 +240,17 @@ def read_dataset_facts(
         paths = [path for _, path in find_datasets(experiment, source, folders)]
     else:
         paths = [find_dataset(dataset, folders, where="--dataset")]
-    return tuple(_read_facts(path, with_queries=by_class) for path in paths)
+    facts = []
+    for path in paths:
+        spec, file = read_spec(path)
+        queries: Collection[Query] | None = None
+        if by_class or any(run.when is not None for run in spec.runs.values()):
+            queries = ()
+            if spec.queries is not None:
+                known = load_queries(DatasetPaths(file).existing(spec.queries, "queries"))
+                queries = known.values()
+        facts.append(_make_facts(spec, queries))
+    return tuple(facts)
 
 
 def read_fitting_facts(
@@ -267,16 +270,6 @@ def read_fitting_facts(
     for item in facts:
         experiment.check_datasets(item.roles, item.spaces, source)
     return facts
-
-
-def _read_facts(path: Path, *, with_queries: bool) -> DatasetFacts:
-    spec, source = read_spec(path)
-    if not with_queries and all(run.when is None for run in spec.runs.values()):
-        return _make_facts(spec)
-    if spec.queries is None:
-        return _make_facts(spec, ())
-    queries = load_queries(DatasetPaths(source).existing(spec.queries, "queries"))
-    return _make_facts(spec, queries.values())
 
 
 def _make_facts(spec: DatasetSpec, queries: Collection[Query] | None = None) -> DatasetFacts:
@@ -428,27 +421,24 @@ def _add_witness(item: MergedProblem, source: Source) -> WitnessedFinding:
         raise RuntimeError(f"lint {item.id}: the witness does not show it: {'; '.join(failed)}")
     finding = item.to_finding(source).model_dump()
     dropped = [document for document in witness.documents if document not in outcome.ranks]
+    documents, lists = [], witness.lists.items()
+    for document in (*outcome.ranks, *dropped):
+        placed = {name: ranked[document] for name, ranked in lists if document in ranked}
+        documents.append(
+            WitnessDocument(
+                document=document,
+                ranks={name: rank for name, (rank, _) in placed.items()},
+                scores={name: score for name, (_, score) in placed.items()},
+                rerank=witness.rerank.get(document),
+                final_rank=outcome.ranks.get(document),
+                final_score=outcome.scores.get(document),
+            )
+        )
     return WitnessedFinding(
         **finding,
         witness=WitnessRecord(
             claim=witness.claim,
             system=witness.system.resolved_config,
-            documents=tuple(
-                _record_document(document, witness, outcome)
-                for document in (*outcome.ranks, *dropped)
-            ),
+            documents=tuple(documents),
         ),
-    )
-
-
-def _record_document(document: str, witness: Witness, outcome: Outcome) -> WitnessDocument:
-    lists = witness.lists.items()
-    placed = {name: ranked[document] for name, ranked in lists if document in ranked}
-    return WitnessDocument(
-        document=document,
-        ranks={name: rank for name, (rank, _) in placed.items()},
-        scores={name: score for name, (_, score) in placed.items()},
-        rerank=witness.rerank.get(document),
-        final_rank=outcome.ranks.get(document),
-        final_score=outcome.scores.get(document),
     )

@@ -293,10 +293,12 @@ class Witness:
 
     def align(self) -> AlignedRuns:
         """The lists as the evaluation gets them."""
+        rows = {QUERY: dict(self.rerank), PADDING: {PADDING: 0.0}}
+        scored = {query: scores for query, scores in rows.items() if scores}
         return align(
             Qrels.from_dict({QUERY: dict.fromkeys(self.documents, 1), PADDING: {PADDING: 1}}),
             [self._make_run(name) for name in self.system.runs],
-            rerankers=[self._make_reranker(name) for name in sorted(self.spaces)],
+            rerankers=[Run.from_dict(name, scored) for name in sorted(self.spaces)],
             queries={QUERY: Query(QUERY, type=self.query_class, intent=self.query_class)},
             spaces=self.spaces,
         )
@@ -316,10 +318,6 @@ class Witness:
         )
         return run.switched(Switch(frozenset({PADDING}))) if name in self.off else run
 
-    def _make_reranker(self, name: str) -> Run:
-        rows = {QUERY: dict(self.rerank), PADDING: {PADDING: 0.0}}
-        return Run.from_dict(name, {query: scores for query, scores in rows.items() if scores})
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -337,7 +335,15 @@ def reproduce(witness: Witness) -> tuple[Outcome, tuple[str, ...]]:
     """
     runs = witness.align()
     outcome = _run_system(witness.system, runs)
-    failed = list(_find_failures(witness, outcome))
+    failed: list[str] = []
+    ranks, scores = outcome.ranks, outcome.scores
+    for first, second in witness.above:
+        if not ranks.get(first, math.inf) < ranks.get(second, math.inf):
+            failed.append(f"{first} is not above {second}")
+    for document, score in witness.scores.items():
+        if not abs(scores.get(document, math.nan) - score) <= TOLERANCE:
+            failed.append(f"{document} does not score {score:g}")
+    failed += [f"{document} is not dropped" for document in witness.dropped if document in ranks]
     if witness.same_as is not None:
         other = _run_system(witness.same_as, runs)
         if dict(other.ranks) != dict(outcome.ranks):
@@ -356,19 +362,6 @@ def _run_system(system: System, runs: AlignedRuns) -> Outcome:
             if place and view.queries[view.query_index[n]] == QUERY:
                 ranks[document], scores[document] = place, float(ranking.scores[n])
     return Outcome(dict(sorted(ranks.items(), key=lambda item: item[1])), scores)
-
-
-def _find_failures(witness: Witness, outcome: Outcome) -> Iterator[str]:
-    ranks, scores = outcome.ranks, outcome.scores
-    for first, second in witness.above:
-        if not ranks.get(first, math.inf) < ranks.get(second, math.inf):
-            yield f"{first} is not above {second}"
-    for document, score in witness.scores.items():
-        if not abs(scores.get(document, math.nan) - score) <= TOLERANCE:
-            yield f"{document} does not score {score:g}"
-    for document in witness.dropped:
-        if document in ranks:
-            yield f"{document} is not dropped"
 
 
 def without_blend(system: System) -> System:

@@ -35,7 +35,7 @@ from fusion_bench.data.run import Run
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.formats import find_distribution, read_raw_table
-from fusion_bench.io.raw_files import FileLayout, RawTable, read_head
+from fusion_bench.io.raw_files import FileLayout, read_head
 from fusion_bench.measures import compute_measures, parse_measure
 from fusion_bench.stats.intervals import estimate_mean
 
@@ -68,24 +68,22 @@ def compare_rank_column(
         sample = Path(folder) / name
         sample.write_text(text, encoding="utf-8")
         table = read_raw_table(sample, "run", has_ranks=True, layout=layout)
-        return _compare_columns(table, order)
+        if table.ranks is None or table.values is None or isinstance(table.queries, CategoricalIds):
+            return None
+        ranks = np.array([float(rank) for rank in table.ranks])
+        sign = -1.0 if table.holds_distances(order) else 1.0
+        scores = sign * np.array([float(score) for score in table.values])
+        query, names = number_by_appearance(table.queries)
+        by_rank = np.lexsort((ranks, query))
+        same = np.diff(query[by_rank]) == 0
+        before, after = scores[by_rank][:-1], scores[by_rank][1:]
+        rises = same & (after > before) & (np.diff(ranks[by_rank]) > 0)
+        falls = same & (after < before) & (np.diff(ranks[by_rank]) > 0)
+        steps = [
+            np.bincount(query[by_rank][1:][kind], minlength=len(names)) for kind in (rises, falls)
+        ]
+        return (int((steps[0] + steps[1] > 0).sum()), int((steps[0] > steps[1]).sum()))
     return None
-
-
-def _compare_columns(table: RawTable, order: Order | None) -> tuple[int, int] | None:
-    if table.ranks is None or table.values is None or isinstance(table.queries, CategoricalIds):
-        return None
-    ranks = np.array([float(rank) for rank in table.ranks])
-    sign = -1.0 if table.holds_distances(order) else 1.0
-    scores = sign * np.array([float(score) for score in table.values])
-    query, names = number_by_appearance(table.queries)
-    by_rank = np.lexsort((ranks, query))
-    same = np.diff(query[by_rank]) == 0
-    before, after = scores[by_rank][:-1], scores[by_rank][1:]
-    rises = same & (after > before) & (np.diff(ranks[by_rank]) > 0)
-    falls = same & (after < before) & (np.diff(ranks[by_rank]) > 0)
-    steps = [np.bincount(query[by_rank][1:][kind], minlength=len(names)) for kind in (rises, falls)]
-    return (int((steps[0] + steps[1] > 0).sum()), int((steps[0] > steps[1]).sum()))
 
 
 def count_constant_lists(run: Run, queries: Collection[str]) -> int:
@@ -236,10 +234,17 @@ def _list_facts(dataset: Dataset, run: Run, aligned: AlignedRuns) -> dict[str, A
     constant = count_constant_lists(run, judged)
     several = _count_queries(run, np.diff(run.offsets) > 1, judged) if constant else 0
     is_by_score = run.read_options.rank_from == "score" and run.read_options.source_ties == "trec"
+    if (lowest := lowest_score(run)) is None or lowest > max(DELIMITERS) / 2:
+        delimiters = 0
+    else:
+        near = [
+            np.isclose(run.scores, each, rtol=DELIMITER_ROUNDING, atol=0) for each in DELIMITERS
+        ]
+        delimiters = int(np.count_nonzero(near[0] | near[1]))
     facts: dict[str, Any] = {
         "constant_lists": constant,
         "is_constant": is_by_score and 0 < constant == several,
-        "delimiter_scores": _count_delimiters(run),
+        "delimiter_scores": delimiters,
         "float32_queries": count_changed_by_float32(run, judged),
         "lowest_score": lowest_score(run),
     }
@@ -290,14 +295,6 @@ def _meeting_facts(aligned: AlignedRuns, place: int) -> dict[str, Any]:
 DELIMITERS: Final = (-9549511920.4881596047, -4422440593.9791198149)
 #: Servers write them as 32-bit floats.
 DELIMITER_ROUNDING: Final = 1e-6
-
-
-def _count_delimiters(run: Run) -> int:
-    """How many scores are none, but part the sub-queries of a hybrid answer."""
-    if (lowest := lowest_score(run)) is None or lowest > max(DELIMITERS) / 2:
-        return 0
-    near = [np.isclose(run.scores, each, rtol=DELIMITER_ROUNDING, atol=0) for each in DELIMITERS]
-    return int(np.count_nonzero(near[0] | near[1]))
 
 
 #: Scores count as equal to the first stage's up to this part of them: files keep few decimals.
@@ -516,7 +513,16 @@ def _list_repeat(
         if run.switch is not None:
             facts = {"when": dict(run.switch.condition), "on_queries": len(asked)}
         if space is not None:
-            facts = _rerank_facts(dataset, run, space, aligned)
+            meta = dataset.provenance.get(run.name)
+            check = check_rerank_list(run, space, aligned, dict(dataset.runs))
+            facts = {
+                "problems": tuple(describe_problems(check)),
+                "reused_run": _find_reused_run(dataset, run, check),
+                "degraded_queries": len(dataset.degraded(run.name)),
+            }
+            if meta is not None:
+                asked_of = {"provider": meta.asked, "ledger": meta.ledger}
+                facts |= {**asked_of, "unread_scores": meta.unread}
         info = ListInfo(
             name=run.name,
             trial=numbers.get(f"{'runs' if space is None else 'rerank'}/{run.name}"),
@@ -537,19 +543,3 @@ def _list_repeat(
         )
         infos.append(info)
     return infos
-
-
-def _rerank_facts(
-    dataset: Dataset, run: Run, space: ScoreSpace, aligned: AlignedRuns
-) -> dict[str, Any]:
-    """What is known of a rerank list beside what every list has."""
-    meta = dataset.provenance.get(run.name)
-    check = check_rerank_list(run, space, aligned, dict(dataset.runs))
-    facts: dict[str, Any] = {
-        "problems": tuple(describe_problems(check)),
-        "reused_run": _find_reused_run(dataset, run, check),
-        "degraded_queries": len(dataset.degraded(run.name)),
-    }
-    if meta is None:
-        return facts
-    return facts | {"provider": meta.asked, "ledger": meta.ledger, "unread_scores": meta.unread}

@@ -218,8 +218,17 @@ def find_source_ties(
     Returns:
         By name of the system.
     """
+    # Systems that read the same lists have the same ties in these.
+    groups: dict[tuple[frozenset[str], frozenset[str]], dict[str, System]] = {}
+    for name, system in systems.items():
+        rerankers = {name for name in system.reranker_names if runs.spaces.get(name) == "order"}
+        key = frozenset(system.base_runs), frozenset(rerankers)
+        groups.setdefault(key, {})[name] = system
     results: dict[str, SourceTies] = {}
-    for tied, members in _group_by_lists(systems, runs, ranked_by_column):
+    for (sources, rerank_lists), members in groups.items():
+        view = runs.restrict([name for name in runs.sources if name in sources])
+        chosen = (names.difference(ranked_by_column) for names in (sources, rerank_lists))
+        tied = find_tied_runs(view, *chosen)
         rest = {}
         for name, system in members.items():
             if not tied.lists:
@@ -237,21 +246,6 @@ def find_source_ties(
         if sampled:
             results |= _sample_systems(sampled, values, tied, measures, seed if samples else None)
     return {name: results[name] for name in systems}
-
-
-def _group_by_lists(
-    systems: Mapping[str, System], runs: AlignedRuns, ranked_by_column: Collection[str]
-) -> Iterator[tuple[TiedRuns, dict[str, System]]]:
-    """The systems that read the same lists, with the ties in these."""
-    groups: dict[tuple[frozenset[str], frozenset[str]], dict[str, System]] = {}
-    for name, system in systems.items():
-        rerankers = {name for name in system.reranker_names if runs.spaces.get(name) == "order"}
-        key = frozenset(system.base_runs), frozenset(rerankers)
-        groups.setdefault(key, {})[name] = system
-    for (sources, rerank_lists), members in groups.items():
-        view = runs.restrict([name for name in runs.sources if name in sources])
-        chosen = (names.difference(ranked_by_column) for names in (sources, rerank_lists))
-        yield find_tied_runs(view, *chosen), members
 
 
 def _unaffected(values: FloatArray) -> TieSensitivity:

@@ -82,7 +82,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if _is_reader_gone(error):
                 _drop_output()
                 return ExitCode.PIPE_CLOSED
-            _fail(_describe_os_error(error))
+            is_on_file = error.filename is not None and error.strerror is not None
+            place = f"{error.filename}: " if is_on_file else ""
+            _fail(f"{place}{error.strerror or error}")
         except (KeyboardInterrupt, CommandInterruptedError):
             _fail("interrupted")
             return ExitCode.INTERRUPTED
@@ -154,13 +156,6 @@ def _describe_exception(error: BaseException) -> str:
         return f"{text.replace(': Value error, ', ': ', 1)}{remedy}"  # pydantic's words
     traceback.print_exc()
     return "this is a bug in fusion-bench: please report the lines above"
-
-
-def _describe_os_error(error: OSError) -> str:
-    """Describe what the operating system refused, with the file first if it names one."""
-    if error.filename is None or error.strerror is None:
-        return error.strerror or str(error)
-    return f"{error.filename}: {error.strerror}"
 
 
 def _check_address_limit() -> None:

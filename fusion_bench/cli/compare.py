@@ -30,9 +30,8 @@ from fusion_bench.util.files import require_folder
 from fusion_bench.util.formatting import pluralize
 
 if TYPE_CHECKING:
-    from fusion_bench.evaluation.details.collector import DetailsCollector
     from fusion_bench.evaluation.report_file import Report
-    from fusion_bench.report.page import NextStep, Page
+    from fusion_bench.report.page import Page
 
     #: Records that ``--json`` prints, the page, and file name → contents of what is written.
     ComparedReports: TypeAlias = tuple[list[dict[str, Any]], Page, dict[str, str]]
@@ -144,20 +143,15 @@ def _compare_runs(
         )
     steps = tuple(after_compare(qrels, lists, options.words(*RUN_OPTIONS)))
     page = replace(build_page(report), next_steps=steps)
-    files = {} if collector is None else _evaluation_files(report, collector, steps)
+    files = {}
+    if collector is not None:
+        from fusion_bench.report.html.pages import evaluation_html
+
+        html = evaluation_html(report, collector.make_details(report), next_steps=steps)
+        files = {"report.json": f"{report.model_dump_json()}\n", "report.html": html}
     written = write({**files, **paper_files(options, "comparison", report)})
     print_result(report, page, options, written)
     base.echo_notes(list_renamed(options.measure))
-
-
-def _evaluation_files(
-    report: Report, collector: DetailsCollector, steps: Sequence[NextStep]
-) -> dict[str, str]:
-    """The record and the page of compared run files, as ``eval`` writes them."""
-    from fusion_bench.report.html.pages import evaluation_html
-
-    html = evaluation_html(report, collector.make_details(report), next_steps=steps)
-    return {"report.json": f"{report.model_dump_json()}\n", "report.html": html}
 
 
 def _compare_reports(options: CompareOptions) -> ComparedReports:
@@ -173,16 +167,37 @@ def _compare_reports(options: CompareOptions) -> ComparedReports:
         DataError: A file that is no report.
         FusionBenchError: The systems cannot be compared.
     """
+    from fusion_bench.evaluation.report_file import read_report
+
     paths = [file_options.report_file(Path(name)) for name in options.files]
     with progress_bar() as progress:
         progress(f"reading {pluralize(len(paths), 'report')}", 0, 1)
-        reports = _read_reports(paths)
+        if len(paths) > 2:
+            raise typer.BadParameter(
+                "needs one or two reports; run files need --qrels", param_hint="FILE"
+            )
+        try:
+            reports = [read_report(path) for path in paths]
+        except DataError as error:
+            others = [path for path in paths if path.suffix != ".json" and path.exists()]
+            named = [path for path in paths if "=" in str(path) and not path.exists()]
+            if named and not others:
+                text = "a report cannot be named; NAME=FILE is a run file and needs --qrels FILE"
+                raise DataError(f"{named[0]}: {text}") from error
+            if not others:
+                raise
+            raise DataError(
+                f"{others[0]}: not a JSON report; run files need --qrels FILE"
+            ) from error
         progress("comparing systems", 0, 1)
         if options.html and len(reports) == 2:
             return _compare_versions(paths, reports, options)
         records, page, texts = _compare(paths, reports, options)
     if options.html:
-        texts = {**_page_of_one(records, page), **texts}
+        from fusion_bench.report.html.render import render_html
+
+        record = _format_json({"comparisons": records, "change": None})
+        texts = {"comparison.json": record, "comparison.html": render_html(page), **texts}
     return records, page, texts
 
 
@@ -213,16 +228,6 @@ RECORD_KEYS = (
     *("collection", "queries", "family", "v2_enabled", "comparisons", "first_group"),
     *("unjudged", "bounds", "warnings"),
 )
-
-
-def _page_of_one(records: list[dict[str, Any]], page: Page) -> dict[str, str]:
-    """The tables of one report as a page."""
-    from fusion_bench.report.html.render import render_html
-
-    return {
-        "comparison.json": _format_json({"comparisons": records, "change": None}),
-        "comparison.html": render_html(page),
-    }
 
 
 def _compare_versions(
@@ -265,29 +270,3 @@ def _format_json(record: object) -> str:
     from pydantic_core import to_json
 
     return f"{to_json(record, inf_nan_mode='null').decode()}\n"
-
-
-def _read_reports(files: Sequence[Path]) -> list[Report]:
-    """Read one or two finished reports.
-
-    Raises:
-        typer.BadParameter: More than two files.
-        DataError: A file that is no report.
-    """
-    from fusion_bench.evaluation.report_file import read_report
-
-    if len(files) > 2:
-        raise typer.BadParameter(
-            "needs one or two reports; run files need --qrels", param_hint="FILE"
-        )
-    try:
-        return [read_report(path) for path in files]
-    except DataError as error:
-        others = [path for path in files if path.suffix != ".json" and path.exists()]
-        named = [path for path in files if "=" in str(path) and not path.exists()]
-        if named and not others:
-            text = "a report cannot be named; NAME=FILE is a run file and needs --qrels FILE"
-            raise DataError(f"{named[0]}: {text}") from error
-        if not others:
-            raise
-        raise DataError(f"{others[0]}: not a JSON report; run files need --qrels FILE") from error

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
 
     from fusion_bench.importers.new_dataset import NewDataset
     from fusion_bench.io.dataset_config import DatasetSpec
-    from fusion_bench.models.query_types import Predictions
     from fusion_bench.report.page import Table
 
 
@@ -448,11 +447,28 @@ def classify_command(options: ClassifyOptions) -> None:
         predictions = options.call(classify_file, options.queries, RuleClassifier())
         ledger = None
     else:
-        predictions, ledger = _ask_model(options)
+        from fusion_bench.models.answer_stores import ScoreStore
+        from fusion_bench.models.chat_classifier import ChatClassifier, make_client
+
+        client = make_client(options.change, is_limited=options.max_cost is not None)
+        with closing(ScoreStore(options.store)) as opened, progress_bar() as show:
+            on_progress = base.show_price(show, "classifying")
+            classifier = options.call(ChatClassifier, client, opened, on_progress=on_progress)
+            predictions = options.call(classify_file, options.queries, classifier)
+            ledger = classifier.ledger
     if options.json:
         print_json({"predictions": predictions, "ledger": ledger})
     else:
-        print_tables(*build_type_tables(predictions))
+        from fusion_bench.report.page import make_record_table
+
+        rows = [
+            {"predicted type": name, "queries": count} for name, count in predictions.types.items()
+        ]
+        tables = [make_record_table("Predicted types", rows)]
+        if predictions.confusion:
+            crossed = [{"given type": name, **row} for name, row in predictions.confusion.items()]
+            tables.append(make_record_table("Given and predicted types", crossed))
+        print_tables(*tables)
         if predictions.agreement is not None:
             echo(f"predicted as given: {predictions.agreement:.1%} of the queries with a type")
         if ledger is not None:
@@ -464,30 +480,6 @@ def classify_command(options: ClassifyOptions) -> None:
         echo_written(predictions.files)
     if predictions.failures:
         raise typer.Exit(ExitCode.DEGRADED)
-
-
-def _ask_model(options: ClassifyOptions) -> tuple[Predictions, dict[str, Any]]:
-    from fusion_bench.models.answer_stores import ScoreStore
-    from fusion_bench.models.chat_classifier import ChatClassifier, make_client
-    from fusion_bench.models.query_types import classify_file
-
-    client = make_client(options.change, is_limited=options.max_cost is not None)
-    with closing(ScoreStore(options.store)) as opened, progress_bar() as show:
-        on_progress = base.show_price(show, "classifying")
-        classifier = options.call(ChatClassifier, client, opened, on_progress=on_progress)
-        predictions = options.call(classify_file, options.queries, classifier)
-        return predictions, classifier.ledger
-
-
-def build_type_tables(predictions: Predictions) -> Iterator[Table]:
-    """Queries by predicted type, and by given type where there is one."""
-    from fusion_bench.report.page import make_record_table
-
-    rows = [{"predicted type": name, "queries": count} for name, count in predictions.types.items()]
-    yield make_record_table("Predicted types", rows)
-    if predictions.confusion:
-        crossed = [{"given type": name, **row} for name, row in predictions.confusion.items()]
-        yield make_record_table("Given and predicted types", crossed)
 
 
 #: Record → its model, or what builds its schema.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from fusion_bench.gate.baseline import Baseline
     from fusion_bench.gate.inputs import GateInputs
     from fusion_bench.gate.result import GateVerdict
-    from fusion_bench.report.page import Page
 
 
 class GateOptions(base.ExperimentOptions, CheckOptions, PageFileOptions, base.PageOptions):
@@ -119,19 +118,31 @@ def command(options: GateOptions) -> None:
         if options.self_test:
             _run_self_test(options, folder)
         else:
-            page, verdict = _run_gate(options, path)
-            written = _write_outputs(verdict, page, folder, options)
-            _print_verdict(verdict, page, written, options)
-            raise typer.Exit(verdict.exit_code)
+            _run_gate(options, path, folder)
 
 
-def _run_gate(options: GateOptions, path: Path) -> tuple[Page, GateVerdict]:
-    """Run the gate, and annotate what did not pass; ``path`` is the file of the baseline."""
+def _run_gate(options: GateOptions, path: Path, folder: Path) -> None:
+    """Check the candidate, annotate what did not pass, and write and print the verdict.
+
+    A refusal prints its reasons as an error instead of the page.
+
+    Args:
+        options: The options of the command.
+        path: The file of the baseline.
+        folder: The folder of the outputs; options may name further files.
+
+    Raises:
+        typer.Exit: Always, with the exit code of the verdict.
+    """
     from fusion_bench.cli.application.next_steps import after_gate
+    from fusion_bench.gate.formats import gate_html, render_comment, render_junit
     from fusion_bench.gate.inputs import GateInputs
     from fusion_bench.gate.page import build_gate_page
     from fusion_bench.gate.run import run_gate
-    from fusion_bench.io.outputs import refuse_inputs
+    from fusion_bench.io.outputs import refuse_inputs, write_files, write_output
+    from fusion_bench.report.latex import render_latex_tables
+    from fusion_bench.report.markdown import render_page
+    from fusion_bench.report.record_rows import csv_files, record_rows
 
     with options.open() as opened:
         refuse_inputs((path,))
@@ -139,19 +150,7 @@ def _run_gate(options: GateOptions, path: Path) -> tuple[Page, GateVerdict]:
         verdict = run_gate(inputs, path, options.commit)
     _print_annotations(verdict, inputs.source, inputs.policy)
     steps = tuple(after_gate(verdict, inputs, path, options))
-    return replace(build_gate_page(verdict), next_steps=steps), verdict
-
-
-def _write_outputs(
-    verdict: GateVerdict, page: Page, folder: Path, options: GateOptions
-) -> list[Path]:
-    """The files of a check in its folder, and those that options name."""
-    from fusion_bench.gate.formats import gate_html, render_comment, render_junit
-    from fusion_bench.io.outputs import write_files, write_output
-    from fusion_bench.report.latex import render_latex_tables
-    from fusion_bench.report.markdown import render_page
-    from fusion_bench.report.record_rows import csv_files, record_rows
-
+    page = replace(build_gate_page(verdict), next_steps=steps)
     texts = {
         "gate.json": f"{verdict.model_dump_json(indent=1)}\n",
         "gate.md": render_page(page),
@@ -162,28 +161,25 @@ def _write_outputs(
     }
     written = write_files(folder, texts, committed=[Path(verdict.baseline)])
     renderers = {"--junit": render_junit, "--comment": render_comment}
-    for option, path in options.given("comment", "junit").items():
+    for option, file in options.given("comment", "junit").items():
         text = renderers[option](verdict)
-        written.append(write_output(path, text.encode(), option=option))
-    return written
-
-
-def _print_verdict(
-    verdict: GateVerdict, page: Page, written: Sequence[Path], options: GateOptions
-) -> None:
-    """Print a verdict; of a refusal, its reasons as an error instead of the page."""
+        written.append(write_output(file, text.encode(), option=option))
     if options.json or options.markdown is not None or not verdict.refusals:
         console.print_result(verdict, page, options, written)
     if verdict.refusals:
         console.echo_error(verdict.headline)
         for step in () if options.json else page.next_steps:
             console.echo(f"Next: {step.command}  # {step.purpose}", err=True)
+    raise typer.Exit(verdict.exit_code)
 
 
 def _update_baseline(options: GateOptions, path: Path) -> None:
+    """Write the candidate as the baseline, and print what the update changed."""
     from fusion_bench.gate.baseline_files import gate_command
+    from fusion_bench.gate.formats import build_update_page
     from fusion_bench.gate.inputs import GateInputs
     from fusion_bench.gate.update import update_baseline
+    from fusion_bench.measures.aliases import display_measure
     from fusion_bench.report.page import NextStep
     from fusion_bench.report.terminal import print_next_steps
 
@@ -200,7 +196,17 @@ def _update_baseline(options: GateOptions, path: Path) -> None:
             f"Written: {path}: {changed} changed; reasons of update {number}: {last.reason}"
         )
     else:
-        _print_update(new, path, options)
+        if number > 1:
+            # No file has this page, and no second update prints it.
+            whole = replace(options, verbose=not options.quiet)
+            console.print_result(last, build_update_page(new), whole)
+        console.echo(f"Written: {path}: {new.system}, update {number}: {last.reason}")
+        for drop in new.max_drops:
+            console.echo(f"  max_drop: auto: {drop.description}")
+        if number == 1:
+            for collection, means in last.means.items():
+                values = ", ".join(f"{display_measure(m)} {mean:.4f}" for m, mean in means.items())
+                console.echo(f"  {collection}: {values}")
         for warning in warnings:
             console.echo(f"! {warning}")
         console.echo("Commit it together with the change.")
@@ -223,28 +229,9 @@ def _list_update_warnings(inputs: GateInputs, new: Baseline) -> list[str]:
     return [*find_update_warnings(inputs), *texts, *warn_of_low_limits(inputs, new)]
 
 
-def _print_update(new: Baseline, path: Path, options: GateOptions) -> None:
-    from fusion_bench.gate.formats import build_update_page
-    from fusion_bench.measures.aliases import display_measure
-
-    last, number = new.history[-1], len(new.history)
-    if number > 1:
-        # No file has this page, and no second update prints it.
-        whole = replace(options, verbose=not options.quiet)
-        console.print_result(last, build_update_page(new), whole)
-    console.echo(f"Written: {path}: {new.system}, update {number}: {last.reason}")
-    for drop in new.max_drops:
-        console.echo(f"  max_drop: auto: {drop.description}")
-    if number == 1:
-        for collection, means in last.means.items():
-            values = ", ".join(f"{display_measure(m)} {mean:.4f}" for m, mean in means.items())
-            console.echo(f"  {collection}: {values}")
-
-
 def _run_self_test(options: GateOptions, out: Path) -> None:
     from fusion_bench.gate.inputs import GateInputs
-    from fusion_bench.gate.self_test.known_answers import run_self_test
-    from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
+    from fusion_bench.gate.self_test import build_self_test_page, run_self_test, write_self_test
 
     with options.open() as opened:
         inputs = GateInputs(*opened, options.allowed)
@@ -275,7 +262,10 @@ def _print_annotations(verdict: GateVerdict, source: Source, policy: GatePolicy)
     """
     if console.is_on_github():
         for level, location, message in _list_problems(verdict, policy):
-            line = _find_line(source, location)
+            # A check may be written in the short form; else the nearest key above it is named.
+            short = ("gate", *location[2:]) if location[:2] == ("gate", "checks") else location
+            places = (location, short, location[:2], location[:1])
+            line = next((source.lines[place] for place in places if place in source.lines), None)
             typer.echo(format_annotation(level, source.path, line, message), err=True)
 
 
@@ -309,15 +299,6 @@ def _list_problems(verdict: GateVerdict, policy: GatePolicy) -> Iterator[tuple[s
             yield "error", ("gate", "golden", i), describe_query_check(golden)
 
 
-def _find_line(source: Source, location: Location) -> int | None:
-    """The line of a value, or of the nearest key above it; checks may stand in the short form."""
-    short = ("gate", *location[2:]) if location[:2] == ("gate", "checks") else location
-    for path in (location, short, location[:2], location[:1]):
-        if path in source.lines:
-            return source.lines[path]
-    return None
-
-
 def format_annotation(level: str, file: Path, line: int | None, message: str) -> str:
     """One workflow command, escaped as GitHub demands.
 
@@ -332,7 +313,7 @@ def format_annotation(level: str, file: Path, line: int | None, message: str) ->
         file = resolve_path(file).relative_to(resolve_path(Path(workspace)))
     properties = {"file": file.as_posix(), "line": line, "title": "fusion-bench gate"}
     listed = ",".join(
-        f"{name}={_escape_property(str(value))}"
+        f"{name}={_escape_message(str(value)).replace(':', '%3A').replace(',', '%2C')}"
         for name, value in properties.items()
         if value is not None
     )
@@ -341,7 +322,3 @@ def format_annotation(level: str, file: Path, line: int | None, message: str) ->
 
 def _escape_message(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _escape_property(text: str) -> str:
-    return _escape_message(text).replace(":", "%3A").replace(",", "%2C")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from fusion_bench.judging.judge_work import JudgeWork
     from fusion_bench.judging.llm_run import WrittenGrades
     from fusion_bench.judging.pools import JudgedSystems
-    from fusion_bench.models.call_limits import CostEstimate
 
 
 class JudgeCommand(JudgeOptions, base.DatasetOptions, base.PluginOptions):
@@ -375,32 +374,29 @@ def _judge_by_models(judged: JudgedSystems, options: JudgeCommand, path: Path) -
     request = prepare_grading(judged, path, options.depth, count)
     store = options.store or Path("reports/judge/answers.sqlite")
     if options.dry_run:
-        _print_estimates(estimate_judges(request, store), as_json=options.json)
+        estimates = estimate_judges(request, store)
+        if options.json:
+            print_json(estimates)
+            return
+        for name, each in estimates.items():
+            unknown = "not known: give it as 'price' of the judge"
+            price = unknown if each.cost is None else f"about {each.cost:.4f}"
+            echo(
+                f"{name} ({each.provider}): {each.queries} queries, {each.documents} answers, "
+                f"{each.stored} stored, {each.calls} calls"
+            )
+            echo(
+                f"    about {each.usage.tokens} input tokens, {each.usage.output_tokens} output "
+                f"tokens; price {price}"
+            )
         return
     with progress_bar() as show:
         on_progress = base.show_price(show, "grading")
         written = options.call(run_judges, request, store, on_progress=on_progress)
     _print_written(written, as_json=options.json)
     _name_grades(judged, written, as_json=options.json)
-    if any(each.meta.graded < each.meta.pairs for each in written):
+    if any(result.meta.graded < result.meta.pairs for result in written):
         raise typer.Exit(ExitCode.DEGRADED)
-
-
-def _print_estimates(estimates: Mapping[str, CostEstimate], *, as_json: bool) -> None:
-    if as_json:
-        print_json(estimates)
-        return
-    for name, each in estimates.items():
-        unknown = "not known: give it as 'price' of the judge"
-        price = unknown if each.cost is None else f"about {each.cost:.4f}"
-        echo(
-            f"{name} ({each.provider}): {each.queries} queries, {each.documents} answers, "
-            f"{each.stored} stored, {each.calls} calls"
-        )
-        echo(
-            f"    about {each.usage.tokens} input tokens, {each.usage.output_tokens} output "
-            f"tokens; price {price}"
-        )
 
 
 def _print_written(written: Sequence[WrittenGrades], *, as_json: bool) -> None:

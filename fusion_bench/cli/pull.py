@@ -20,8 +20,6 @@ from fusion_bench.util.formatting import pluralize
 
 if TYPE_CHECKING:
     from fusion_bench.engines.connectors import Connector
-    from fusion_bench.engines.pull import PulledDataset
-    from fusion_bench.report.page import Table
 
 
 class PullCommand(PullOptions, base.JsonOptions, base.PluginOptions):
@@ -75,7 +73,20 @@ def command(options: PullCommand) -> None:
         known = f", {stored:,} stored before" if stored > 0 else ""
         queries, answers = pluralize(record.queries, "query"), pluralize(record.asked, "answer")
         echo(f"{record.engine}: {queries}, {answers}{known}")
-        print_tables(build_pull_table(pulled))
+        from fusion_bench.report.page import make_record_table
+
+        records = [
+            {
+                "list": each.name,
+                "depth": each.depth,
+                "hits": each.hits,
+                "empty": each.empty,
+                "retries": each.retries,
+                **{f"{key}, ms": round(value, 1) for key, value in each.latency_ms.items()},
+            }
+            for each in pulled.record.lists
+        ]
+        print_tables(make_record_table("Lists, and the time of a call", records))
         for notice in pulled.notes:
             echo(f"note: {notice}")
         echo_written(pulled.files)
@@ -121,21 +132,3 @@ def _read_connector(engine: str, config: Path | None, changes: Sequence[str]) ->
         return f"{engine}: {name} (--config FILE, or --set {name or 'KEY'}=VALUE)"
 
     return parse_model(model, data, locate)
-
-
-def build_pull_table(pulled: PulledDataset) -> Table:
-    """A row a list: hits, empty answers, retries, and the time of a call in milliseconds."""
-    from fusion_bench.report.page import make_record_table
-
-    records = [
-        {
-            "list": each.name,
-            "depth": each.depth,
-            "hits": each.hits,
-            "empty": each.empty,
-            "retries": each.retries,
-            **{f"{key}, ms": round(value, 1) for key, value in each.latency_ms.items()},
-        }
-        for each in pulled.record.lists
-    ]
-    return make_record_table("Lists, and the time of a call", records)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -38,7 +37,9 @@ def command(options: CommandOptions) -> None:
         fusion-bench rerank --dataset mine --system rrf --provider tei --depth 50
         fusion-bench rerank --dataset mine --system rrf --config rerank.yaml --max-cost 5
     """
-    from fusion_bench.io.dataset_config import find_dataset
+    import yaml
+
+    from fusion_bench.io.dataset_config import find_dataset, read_spec
     from fusion_bench.models import rerank_run
 
     folders = base.folders_for(options.datasets, options.experiment)
@@ -48,23 +49,15 @@ def command(options: CommandOptions) -> None:
         return
     with progress_bar() as show:
         written = rerank_run.score_list(dataset, options, base.show_price(show, "scoring"))
-    print_list(written, _name_list(dataset, written), as_json=options.json)
+    if written.path.stem in read_spec(dataset)[0].rerank:
+        entries = []
+    elif written.path.resolve().is_relative_to(dataset.parent.resolve()):
+        entries = base.name_in_dataset(dataset, yaml.safe_load(written.dataset_entry))
+    else:
+        entries = ["in dataset.yaml:", *written.dataset_entry.splitlines()]
+    print_list(written, entries, as_json=options.json)
     if written.meta.degraded:
         raise typer.Exit(ExitCode.DEGRADED)
-
-
-def _name_list(dataset: Path, written: WrittenList) -> list[str]:
-    """Name the list in the dataset.yaml; the lines that say so, or those to add by hand."""
-    import yaml
-
-    from fusion_bench.io.dataset_config import read_spec
-
-    changes = yaml.safe_load(written.dataset_entry)
-    if written.path.stem in read_spec(dataset)[0].rerank:
-        return []
-    if not written.path.resolve().is_relative_to(dataset.parent.resolve()):
-        return ["in dataset.yaml:", *written.dataset_entry.splitlines()]
-    return base.name_in_dataset(dataset, changes)
 
 
 def print_estimate(estimate: CostEstimate, *, as_json: bool) -> None:
@@ -85,6 +78,8 @@ def print_estimate(estimate: CostEstimate, *, as_json: bool) -> None:
 
 def print_list(written: WrittenList, entries: Sequence[str], *, as_json: bool) -> None:
     """Print what a run did, and what names the list in the ``dataset.yaml``."""
+    from fusion_bench.io.provenance import describe_unread
+    from fusion_bench.models.rerank_run import MOST_UNREAD
     from fusion_bench.report.page import make_record_table
 
     meta, ledger = written.meta, written.meta.ledger
@@ -111,7 +106,16 @@ def print_list(written: WrittenList, entries: Sequence[str], *, as_json: bool) -
             "them"
         )
     if meta.unread:
-        _print_unread(written)
+        text = (
+            f"{meta.unread_count:,} of {written.scores:,} scores could not be read and stand as "
+            f"0.5 (query: positions {describe_unread(meta.unread)})"
+        )
+        if len(meta.unscored) < len(meta.degraded):
+            text = (
+                f"degraded: {text}, more than {100 * MOST_UNREAD:g} % of the list: change the "
+                "prompt, the batch or the model, and score again"
+            )
+        echo(text)
     echo(f"Written: {written.path}")
     for line in entries:
         echo(line)
@@ -121,21 +125,3 @@ def _print_repeats(repeats: int) -> None:
     """Print that a query has the candidates of several repeats, where it has."""
     if repeats > 1:
         echo(f"candidates of a query: those of {repeats} trials of the lists, each document once")
-
-
-def _print_unread(written: WrittenList) -> None:
-    """Print which scores the provider's answers do not hold, and whether the list is degraded."""
-    from fusion_bench.io.provenance import describe_unread
-    from fusion_bench.models.rerank_run import MOST_UNREAD
-
-    meta = written.meta
-    text = (
-        f"{meta.unread_count:,} of {written.scores:,} scores could not be read and stand as 0.5 "
-        f"(query: positions {describe_unread(meta.unread)})"
-    )
-    if len(meta.unscored) < len(meta.degraded):
-        text = (
-            f"degraded: {text}, more than {100 * MOST_UNREAD:g} % of the list: change the prompt, "
-            "the batch or the model, and score again"
-        )
-    echo(text)

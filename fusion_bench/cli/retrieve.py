@@ -22,7 +22,6 @@ from fusion_bench.util.formatting import pluralize
 
 if TYPE_CHECKING:
     from fusion_bench.models.encoders import TextEncoder
-    from fusion_bench.models.endpoints import PassageWriter
     from fusion_bench.models.retrieval import Retriever, WrittenRun
     from fusion_bench.models.retrievers.dense import VectorSource
 
@@ -44,26 +43,25 @@ class RetrieveCommand(RetrieveOptions, base.DatasetOptions, base.PluginOptions):
     def search(self, retriever: Retriever) -> None:
         """Search, write the run, and say what was done."""
         from fusion_bench.cli.application.progress import progress_bar
+        from fusion_bench.engines.pulled_dataset import read_record
         from fusion_bench.models.retrieval import retrieve_run
 
         dataset = None if self.dataset is None else self.find(self.dataset)
         with progress_bar() as show:
             written = self.call(retrieve_run, retriever, dataset, self, on_progress=show)
-        print_run(written, as_json=self.json, coverage=self._find_coverage(dataset, written))
-
-    def _find_coverage(self, dataset: Path | None, written: WrittenRun) -> str | None:
-        """Describe a search that covers only the documents that a pull returned."""
-        from fusion_bench.engines.pulled_dataset import read_record
-
         record = None if dataset is None else read_record(dataset.parent)
-        if record is None or record.coverage is None or self.documents is not None:
-            return None
-        if record.documents != written.documents:  # the texts are others by now
-            return None
-        return (
-            f"searched {record.coverage}: a document that they lack cannot be found; pull again "
-            "with --all-texts --replace, or name a file of all texts with --documents"
-        )
+        coverage = None
+        if (
+            record is not None
+            and record.coverage is not None
+            and self.documents is None
+            and record.documents == written.documents  # else the texts are others by now
+        ):
+            coverage = (
+                f"searched {record.coverage}: a document that they lack cannot be found; pull "
+                "again with --all-texts --replace, or name a file of all texts with --documents"
+            )
+        print_run(written, as_json=self.json, coverage=coverage)
 
 
 class Bm25Options(LexicalOptions, RetrieveCommand):
@@ -177,7 +175,12 @@ def hyde_command(options: HydeOptions) -> None:
     """
     from fusion_bench.models.retrievers.dense import HydeRetriever
 
-    writer = _make_writer(options)
+    writer = None  # stored passages are replayed
+    if options.llm:
+        from fusion_bench.models.endpoints import PassageWriter
+
+        base.refuse(options, "does not go with --llm", "passages", "field")
+        writer = base.parse_llm(PassageWriter, options.llm)
     retriever = options.call(
         HydeRetriever,
         *(options.make_source(DEFAULT_ENCODER), writer),
@@ -185,21 +188,6 @@ def hyde_command(options: HydeOptions) -> None:
         save=options.save_passages,
     )
     options.search(retriever)
-
-
-def _make_writer(options: HydeOptions) -> PassageWriter | None:
-    """Return the model that writes passages; None = stored ones are replayed.
-
-    Raises:
-        ConfigError: A key breaks a rule.
-        typer.BadParameter: Passages are both stored and written.
-    """
-    from fusion_bench.models.endpoints import PassageWriter
-
-    if not options.llm:
-        return None
-    base.refuse(options, "does not go with --llm", "passages", "field")
-    return base.parse_llm(PassageWriter, options.llm)
 
 
 class HybridOptions(HybridSettings, VectorOptions):

@@ -29,7 +29,6 @@ from fusion_bench.util.files import require_folder, resolve_path
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.starter import StarterComparison
-    from fusion_bench.report.page import Page
     from fusion_bench.util.formatting import Progress
 
     #: Writes what was compared, or None, into a folder.
@@ -84,7 +83,9 @@ def command(options: TryOptions) -> None:
         fusion-bench try --qrels sheet.csv --qrels-columns query='search term' a.jsonl b.jsonl
         fusion-bench try --dataset datasets/pulled --save mine
     """
+    from fusion_bench.checks.lint import describe_dataset, lint_experiment
     from fusion_bench.cli.application.progress import progress_bar
+    from fusion_bench.experiment.experiment import Experiment
     from fusion_bench.report.write import write_report
 
     console.check_paper_options(options, options.measure or DEFAULT_MEASURES)
@@ -95,7 +96,10 @@ def command(options: TryOptions) -> None:
         if compared is None:
             _print_unjudged(options, save)
             return
-        done = _add_lint(compared)
+        experiment = parse_model(Experiment, compared.source.data).apply_switch()
+        facts = [describe_dataset(compared.dataset)]
+        findings = lint_experiment(experiment, compared.source, facts)
+        done = compared._replace(report=compared.report.model_copy(update={"lint": findings}))
         progress("writing the report", 1, 1)
         from fusion_bench.report.evaluation_page import build_starter_page
 
@@ -114,7 +118,9 @@ def command(options: TryOptions) -> None:
         )
         if options.save is not None:
             written += save(done, options.save)
-    console.print_result(_to_record(done, page), page, options, written)
+    verdict = page.headline and page.headline.text
+    record = {"verdict": verdict, "notes": done.notes, "report": done.report}
+    console.print_result(record, page, options, written)
     choices = () if options.json else done.starter.choices
     base.echo_notes([*list_renamed(options.measure), *choices])
 
@@ -195,21 +201,6 @@ def _print_unjudged(options: TryOptions, save: Save) -> None:
     console.echo_written(written)
     judge = format_command("judge", Path(str(options.dataset)))
     console.echo(f"Next: {judge}, then {format_command('eval', written[0])}")
-
-
-def _to_record(done: StarterComparison, page: Page) -> dict[str, object]:
-    verdict = page.headline and page.headline.text
-    return {"verdict": verdict, "notes": done.notes, "report": done.report}
-
-
-def _add_lint(done: StarterComparison) -> StarterComparison:
-    """The comparison with what lint finds in its systems."""
-    from fusion_bench.checks.lint import describe_dataset, lint_experiment
-    from fusion_bench.experiment.experiment import Experiment
-
-    experiment = parse_model(Experiment, done.source.data).apply_switch()
-    findings = lint_experiment(experiment, done.source, [describe_dataset(done.dataset)])
-    return done._replace(report=done.report.model_copy(update={"lint": findings}))
 
 
 def _check_folders(save: Path | None, out: Path) -> None:

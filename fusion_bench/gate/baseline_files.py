@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import join
@@ -30,7 +30,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.evaluation.report_file import ROUNDING, check_column
 from fusion_bench.experiment.settings import ANSWERED, GatePolicy
-from fusion_bench.gate.baseline import Baseline, CollectionBaseline, LedgerLine, StoredUnjudged
+from fusion_bench.gate.baseline import Baseline, CollectionBaseline, LedgerLine
 from fusion_bench.io.chained_ledger import LedgerFormat, digest_line, follow_lines
 from fusion_bench.measures._base import is_bounded
 from fusion_bench.stats.intervals import exact_mean
@@ -59,58 +59,6 @@ def _find_inconsistencies(baseline: Baseline) -> Iterator[str]:
         for record in collections:
             for problem in _check_collection(record):
                 yield f"{place}: {record.collection}: {problem}"
-    yield from _check_anchor(baseline)
-    yield from _check_newest_update(baseline)
-
-
-def _check_collection(record: CollectionBaseline) -> Iterator[str]:
-    queries = record.queries
-    repeated = [query for query, count in Counter(queries).items() if count > 1]
-    if not queries or repeated:
-        yield f"queries: different ids are needed, given {repeated[:1] or 'none'}"
-    absent = {*REQUIRED_DIGESTS, *record.lists}.difference(record.digests)
-    if absent:
-        yield f"digests: none of {', '.join(sorted(absent))}"
-    if record.values.keys() != record.definitions.keys():
-        yield "values: the measures are not those of the definitions"
-    yield from _check_columns("values", record.values, len(queries))
-    yield from _check_repeats(record)
-    if record.unjudged is not None:
-        measures = record.values.keys() - {ANSWERED}
-        yield from _check_unjudged(record.unjudged, measures, len(queries))
-
-
-def _check_repeats(record: CollectionBaseline) -> Iterator[str]:
-    """The values are the means over the repeats; a measure has at least 2, or none."""
-    for name, repeats in record.trials.items():
-        for row in repeats:
-            yield from _check_columns("trials", {name: row}, len(record.queries))
-        values = record.values.get(name)
-        if values is None or len(repeats) < 2 or any(len(row) != len(values) for row in repeats):
-            yield f"trials.{name}: at least 2 trials of a measure with values are needed"
-        elif not np.allclose(np.mean(repeats, axis=0), values, rtol=0, atol=ROUNDING):
-            yield f"trials.{name}: their means are not the values"
-
-
-def _check_unjudged(unjudged: StoredUnjudged, measures: Set[str], count: int) -> Iterator[str]:
-    if unjudged.judged_only and not unjudged.judged_only.keys() >= measures:
-        yield "unjudged.judged_only: a measure is missing"
-    yield from _check_columns("unjudged", {"share": unjudged.share}, count)
-    yield from _check_columns("unjudged.judged_only", unjudged.judged_only, count)
-    yield from _check_columns("unjudged.filled", unjudged.filled, count)
-
-
-def _check_columns(
-    place: str, columns: Mapping[str, Sequence[float | None]], count: int
-) -> Iterator[str]:
-    """Columns with a value a query, in the measure's range."""
-    for name, column in columns.items():
-        has_range = name == "share" or is_bounded(name)
-        yield from check_column(f"{place}.{name}", column, count, is_bounded=has_range)
-
-
-def _check_anchor(baseline: Baseline) -> Iterator[str]:
-    """The anchor has values for each collection, measure and query of the baseline."""
     anchor = baseline.anchor.by_collection
     for record in baseline.collections:
         old = anchor.get(record.collection)
@@ -120,6 +68,7 @@ def _check_anchor(baseline: Baseline) -> Iterator[str]:
             yield f"anchor.collections: {record.collection}: queries: not those of the baseline"
         elif not old.values.keys() >= record.values.keys():
             yield f"anchor.collections: {record.collection}: values: a measure is missing"
+    yield from _check_newest_update(baseline)
 
 
 def _check_newest_update(baseline: Baseline) -> Iterator[str]:
@@ -136,6 +85,45 @@ def _check_newest_update(baseline: Baseline) -> Iterator[str]:
                     f"collections: {record.collection}: values.{name}: their mean is not that of "
                     "the newest update in the history"
                 )
+
+
+def _check_collection(record: CollectionBaseline) -> Iterator[str]:
+    """List what is inconsistent in the record of a collection, its repeats and unjudged shares."""
+    queries = record.queries
+    repeated = [query for query, count in Counter(queries).items() if count > 1]
+    if not queries or repeated:
+        yield f"queries: different ids are needed, given {repeated[:1] or 'none'}"
+    absent = {*REQUIRED_DIGESTS, *record.lists}.difference(record.digests)
+    if absent:
+        yield f"digests: none of {', '.join(sorted(absent))}"
+    if record.values.keys() != record.definitions.keys():
+        yield "values: the measures are not those of the definitions"
+    yield from _check_columns("values", record.values, len(queries))
+    for name, repeats in record.trials.items():
+        for row in repeats:
+            yield from _check_columns("trials", {name: row}, len(queries))
+        values = record.values.get(name)
+        if values is None or len(repeats) < 2 or any(len(row) != len(values) for row in repeats):
+            yield f"trials.{name}: at least 2 trials of a measure with values are needed"
+        elif not np.allclose(np.mean(repeats, axis=0), values, rtol=0, atol=ROUNDING):
+            yield f"trials.{name}: their means are not the values"
+    unjudged = record.unjudged
+    if unjudged is not None:
+        measures = record.values.keys() - {ANSWERED}
+        if unjudged.judged_only and not unjudged.judged_only.keys() >= measures:
+            yield "unjudged.judged_only: a measure is missing"
+        yield from _check_columns("unjudged", {"share": unjudged.share}, len(queries))
+        yield from _check_columns("unjudged.judged_only", unjudged.judged_only, len(queries))
+        yield from _check_columns("unjudged.filled", unjudged.filled, len(queries))
+
+
+def _check_columns(
+    place: str, columns: Mapping[str, Sequence[float | None]], count: int
+) -> Iterator[str]:
+    """Columns with a value a query, in the measure's range."""
+    for name, column in columns.items():
+        has_range = name == "share" or is_bounded(name)
+        yield from check_column(f"{place}.{name}", column, count, is_bounded=has_range)
 
 
 def update_command(

@@ -122,7 +122,10 @@ def build_checks(
             continue
         pair = compared.pair(name, reference)
         for slice_name in policy.slices_of(key):
-            keep = _queries_in(task, slice_name) & counted
+            keep = counted
+            if slice_name is not None:
+                field, value = split_slice(slice_name)
+                keep = counted & [other == value for other in task.runs.values_of(field)]
             sealed = compared.max_drops.get((slice_name, name), 0.0)
             max_drop = sealed if tolerance.max_drop == AUTO else tolerance.max_drop
             if reference == "anchor":
@@ -150,14 +153,6 @@ def list_tolerances(
         yield ANSWERED, policy.answered, ANSWERED, has_answer
 
 
-def _queries_in(task: EvaluationSet, slice_name: str | None) -> BoolArray:
-    """(Q,): the queries of a slice; None = all."""
-    if slice_name is None:
-        return np.full(len(task.runs.queries), True)
-    field, value = split_slice(slice_name)
-    return np.array([other == value for other in task.runs.values_of(field)], dtype=bool)
-
-
 def run_checks(
     checks: Sequence[Check], *, runs: int = 1, seed: int = 0
 ) -> tuple[verdict.CheckResult, ...]:
@@ -176,10 +171,45 @@ def run_checks(
     alpha = ALPHA / runs
     family = [check.pair for check in checks if check.error is None]
     rows = iter(infer_family(family, seed=seed, alpha=alpha))
-    return tuple(
-        _describe(check) if check.error is not None else _build_result(check, next(rows), alpha)
-        for check in checks
-    )
+    results = []
+    for check in checks:
+        if check.error is not None:
+            results.append(_describe(check))
+            continue
+        pair, m, row = check.pair, check.max_drop, next(rows)
+        status = verdict.decide_status(row, changed=pair.changed, max_drop=m, alpha=alpha)
+        if decides_status(status, check.unjudged, m):
+            status = "unjudged decide"
+        difference, lower_end = pair.difference, row.lower_bound(alpha)
+        bound = betting_bound(difference, pair.groups, alpha=alpha)
+        variance = float(difference.var(ddof=1)) if len(difference) > 1 else 0.0
+        is_known = variance > 0 and row.units > 1
+        numbers = {
+            "status": status,
+            "changed": pair.changed,
+            "losses": pair.losses,
+            "baseline_mean": exact_mean(pair.baseline.values),
+            "candidate_mean": exact_mean(pair.candidate.values),
+            "difference": row.mean,
+            "standard_error": none_if_nan(row.error),
+            "design_effect": row.error**2 * len(difference) / variance if is_known else None,
+            "lower_end": lower_end if math.isfinite(lower_end) else None,
+            "upper_end": none_if_nan(row.high),
+            "p": row.p,
+            "has_few_changes": pair.changed > 0 and not row.is_drawn,
+            "unseen_loss": none_if_nan(row.mean - bound),
+            "needed": _find_needed(check, row, alpha),
+            "trials": _describe_repeats(pair, row.error) if max(pair.counts) > 1 else None,
+        }
+        if row.is_drawn:
+            numbers |= {
+                "min_detectable_drop": find_detectable_drop(row, m),
+                "pass_rate": row.share_above(-m, 0.0, alpha),
+                "regressed_rate": row.share_shown_below(-m, 0.0),
+                "false_pass_rate": row.share_above(-m, -m, alpha),
+            }
+        results.append(_describe(check).model_copy(update=numbers))
+    return tuple(results)
 
 
 def decides_status(
@@ -209,41 +239,6 @@ def _describe(check: Check) -> verdict.CheckResult:
         unjudged=check.unjudged and check.unjudged.record,
         bounds=bounds.record if bounds is not None and pair.keys else None,
     )
-
-
-def _build_result(check: Check, row: RowInference, alpha: float) -> verdict.CheckResult:
-    pair, m = check.pair, check.max_drop
-    status = verdict.decide_status(row, changed=pair.changed, max_drop=m, alpha=alpha)
-    if decides_status(status, check.unjudged, m):
-        status = "unjudged decide"
-    difference, lower_end = pair.difference, row.lower_bound(alpha)
-    variance = float(difference.var(ddof=1)) if len(difference) > 1 else 0.0
-    is_known = variance > 0 and row.units > 1
-    numbers = {
-        "status": status,
-        "changed": pair.changed,
-        "losses": pair.losses,
-        "baseline_mean": exact_mean(pair.baseline.values),
-        "candidate_mean": exact_mean(pair.candidate.values),
-        "difference": row.mean,
-        "standard_error": none_if_nan(row.error),
-        "design_effect": row.error**2 * len(difference) / variance if is_known else None,
-        "lower_end": lower_end if math.isfinite(lower_end) else None,
-        "upper_end": none_if_nan(row.high),
-        "p": row.p,
-        "has_few_changes": pair.changed > 0 and not row.is_drawn,
-        "unseen_loss": none_if_nan(row.mean - betting_bound(difference, pair.groups, alpha=alpha)),
-        "needed": _find_needed(check, row, alpha),
-        "trials": _describe_repeats(pair, row.error) if max(pair.counts) > 1 else None,
-    }
-    if row.is_drawn:
-        numbers |= {
-            "min_detectable_drop": find_detectable_drop(row, m),
-            "pass_rate": row.share_above(-m, 0.0, alpha),
-            "regressed_rate": row.share_shown_below(-m, 0.0),
-            "false_pass_rate": row.share_above(-m, -m, alpha),
-        }
-    return _describe(check).model_copy(update=numbers)
 
 
 def _describe_repeats(pair: Pair, error: float) -> verdict.CheckRepeatsResult:

@@ -117,23 +117,18 @@ def find_list_changes(
     for new in collections:
         old = baseline.by_collection[new.collection]
         for part in old.lists:
-            for change, (before, after) in _compare_lists(old, new, part):
+            changes: dict[str, tuple[Any, Any]] = {}
+            if part not in new.digests:
+                changes["missing"] = (old.digests[part], None)
+            else:
+                if old.digests[part] != new.digests[part]:
+                    changes["contents"] = (old.digests[part], new.digests[part])
+                before, after = (each.lists[part].model_dump(mode="json") for each in (old, new))
+                changes |= find_changes(before, after)
+            for change, (before, after) in changes.items():
                 yield ListChange(
                     collection=new.collection, part=part, change=change, before=before, after=after
                 )
-
-
-def _compare_lists(
-    old: CollectionBaseline, new: CollectionBaseline, part: str
-) -> Iterator[tuple[str, tuple[Any, Any]]]:
-    """What changed in one list: the change → (before, after)."""
-    if part not in new.digests:
-        yield "missing", (old.digests[part], None)
-        return
-    if old.digests[part] != new.digests[part]:
-        yield "contents", (old.digests[part], new.digests[part])
-    before, after = (side.lists[part].model_dump(mode="json") for side in (old, new))
-    yield from find_changes(before, after).items()
 
 
 def find_changes(before: object, after: object, path: str = "") -> dict[str, tuple[Any, Any]]:
@@ -172,9 +167,12 @@ def compare_policies(before: GatePolicy, after: GatePolicy) -> Iterator[PolicyCh
             )
         else:
             yield from _compare_tolerances(f"checks.{name}", old, new)
-            slices = (before.slices_of(name)[1:], after.slices_of(name)[1:])
-            path = f"checks.{name}.slices"
-            yield from _compare_slices(path, slices, _find_addition(new, addition))
+            first, second = (list(each.slices_of(name)[1:]) for each in (before, after))
+            if set(first) != set(second):
+                is_more = set(first) < set(second)
+                effect = _find_addition(new, addition) if is_more else "looser"
+                path = f"checks.{name}.slices"
+                yield PolicyChange(path=path, before=first, after=second, effect=effect)
     shares = [each.false_answers.max if each.false_answers else None for each in (before, after)]
     if shares[0] != shares[1]:
         is_looser = shares[1] is None or (shares[0] is not None and shares[1] > shares[0])
@@ -238,15 +236,6 @@ def compare_drops(
             yield PolicyChange(
                 path=f"max_drop: auto of {name}", before=old, after=each.max_drop, effect=effect
             )
-
-
-def _compare_slices(
-    path: str, slices: tuple[Sequence[str | None], Sequence[str | None]], addition: PolicyEffect
-) -> Iterator[PolicyChange]:
-    old, new = slices
-    if set(old) != set(new):
-        effect = addition if set(old) < set(new) else "looser"
-        yield PolicyChange(path=path, before=list(old), after=list(new), effect=effect)
 
 
 def _compare_bounds(

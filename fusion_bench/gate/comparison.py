@@ -128,7 +128,20 @@ def _compare_documents(
     relevant: Mapping[str, int], old: Explanation | None, new: Explanation
 ) -> list[DocumentChange]:
     """The relevant documents of a query, with their grades: first those that moved."""
-    changes = [_compare_ranks(name, grade, old, new) for name, grade in relevant.items()]
+    changes = []
+    for document, grade in relevant.items():
+        before, after = old and old.find_trace(document), new.find_trace(document)
+        changes.append(
+            DocumentChange(
+                document=document,
+                grade=grade,
+                rank_before=before and before.rank,
+                rank_after=after and after.rank,
+                cut_rank_before=before.rank_before_cut if before and before.is_cut else None,
+                cut_rank_after=after.rank_before_cut if after and after.is_cut else None,
+                cause="" if old is None else explain_move(document, old, new),
+            )
+        )
     return sorted(changes, key=_sort_key)[:MAX_DOCUMENTS]
 
 
@@ -136,22 +149,6 @@ def _sort_key(change: DocumentChange) -> tuple[bool, float, str]:
     """First the documents that moved, by their best rank before or after."""
     ranks = [rank for rank in (change.rank_before, change.rank_after) if rank]
     return not change.is_moved, min(ranks, default=np.inf), change.document
-
-
-def _compare_ranks(
-    document: str, grade: int, old: Explanation | None, new: Explanation
-) -> DocumentChange:
-    """The ranks of a document; without old ones only where it is now."""
-    before, after = old and old.find_trace(document), new.find_trace(document)
-    return DocumentChange(
-        document=document,
-        grade=grade,
-        rank_before=before and before.rank,
-        rank_after=after and after.rank,
-        cut_rank_before=before.rank_before_cut if before and before.is_cut else None,
-        cut_rank_after=after.rank_before_cut if after and after.is_cut else None,
-        cause="" if old is None else explain_move(document, old, new),
-    )
 
 
 def explain_move(document: str, old: Explanation, new: Explanation) -> str:
@@ -404,7 +401,13 @@ def _check_golden_queries(
         elif golden.query not in task.runs.queries:
             error = "no such query among the evaluated ones"
         else:
-            rank = _find_worst_rank(inputs.candidate, task, golden.query, golden.document)
+            traces = [
+                explain_ranking(fitted, runs, golden.query).find_trace(golden.document)
+                for fitted, runs in fit_repeats(inputs.candidate, task.runs, task.training)
+            ]
+            ranks = [trace.rank for trace in traces if trace is not None and trace.rank is not None]
+            # The lowest place over the repeats; each of them must return the document.
+            rank = max(ranks) if len(ranks) == len(traces) else None
         yield GoldenResult(
             collection="" if len(fitting) > 1 else task.dataset.name,
             **golden.model_dump(exclude={"dataset"}),
@@ -412,18 +415,6 @@ def _check_golden_queries(
             error=error,
             holds=rank is not None and rank <= golden.top,
         )
-
-
-def _find_worst_rank(system: System, task: EvaluationSet, query: str, document: str) -> int | None:
-    """The lowest place of a document over the repeats; None = some repeat does not return it."""
-    worst = 0
-    for fitted, runs in fit_repeats(system, task.runs, task.training):
-        ranking = explain_ranking(fitted, runs, query)
-        trace = ranking.find_trace(document)
-        if trace is None or trace.rank is None:
-            return None
-        worst = max(worst, trace.rank)
-    return worst
 
 
 def decide_exit_code(

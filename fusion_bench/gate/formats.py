@@ -11,14 +11,13 @@ a mark stands at the largest drop that is allowed::
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 from xml.etree import ElementTree as ET
 
 from rich.cells import cell_len, set_cell_size
 
-from fusion_bench.gate.baseline import Baseline, BaselineUpdate, CheckUpdate, QueryLoss
+from fusion_bench.gate.baseline import Baseline, CheckUpdate, QueryLoss
 from fusion_bench.gate.page import (
     build_gate_page,
     changes_table,
@@ -86,34 +85,26 @@ def render_comment(verdict: GateVerdict) -> str:
     known = [check for check in verdict.checks if check.difference is not None]
     if known:
         known.sort(key=lambda check: check.status in ACCEPTED)
-        lines += ["", *_number_lines(known[0]), "", *_bar_lines(known)]
+        first = f"{escape_markdown(known[0].display_name)}: {known[0].stated_status}"
+        lines += ["", first, "", *format_table(make_table("", COMMENT_COLUMNS, known[:1]))]
+        bars = draw_bars(
+            [
+                BarRow(check.display_name, check.difference, check.lower_end, -check.max_drop)
+                for check in known[:MAX_BARS]
+                if check.difference is not None
+            ]
+        )
+        # The fence is longer than any run of backticks in the names.
+        longest = max(map(len, re.findall(r"`+", "\n".join(bars))), default=0)
+        fence = "`" * max(3, longest + 1)
+        lines += ["", f"{fence}text", *bars, fence, "", LEGEND]
+        if len(known) > MAX_BARS:
+            lines.append(f"{pluralize(len(known) - MAX_BARS, 'more check')} without a bar.")
     summary = render_summary(replace(page, headline=None)).partition("\n")[2].strip()
     if summary:
         title = "Checks, findings and queries" if known else "Reasons"
         lines += ["", "<details>", f"<summary>{title}</summary>", "", summary, "", "</details>"]
     return "\n".join(lines) + "\n"
-
-
-def _number_lines(check: CheckResult) -> Iterator[str]:
-    """The name of a check, and its three numbers."""
-    yield f"{escape_markdown(check.display_name)}: {check.stated_status}"
-    yield ""
-    yield from format_table(make_table("", COMMENT_COLUMNS, [check]))
-
-
-def _bar_lines(checks: Sequence[CheckResult]) -> Iterator[str]:
-    """A block of code, whose fence is longer than any run of backticks in it."""
-    rows = [
-        BarRow(check.display_name, check.difference, check.lower_end, -check.max_drop)
-        for check in checks[:MAX_BARS]
-        if check.difference is not None
-    ]
-    bars = draw_bars(rows)
-    longest = max(map(len, re.findall(r"`+", "\n".join(bars))), default=0)
-    fence = "`" * max(3, longest + 1)
-    yield from (f"{fence}text", *bars, fence, "", LEGEND)
-    if len(checks) > MAX_BARS:
-        yield f"{pluralize(len(checks) - MAX_BARS, 'more check')} without a bar."
 
 
 @dataclass(frozen=True)
@@ -143,15 +134,16 @@ def draw_bars(rows: Sequence[BarRow]) -> list[str]:
         abs(number) for row in rows for number in (row.difference, row.bound or 0.0, row.limit)
     ]
     scale = max(numbers) or 1.0
-    names = _align_texts([_cut_name(row.name) for row in rows])
+    names = [_cut_name(row.name) for row in rows]
+    name_width = max(map(cell_len, names))
     values = [format_number(row.difference, signed=True) for row in rows]
     width = max(map(len, values))
     lines = [
-        f"{name}  {value:>{width}}  {_draw_bar(row, scale)}".rstrip()
+        f"{set_cell_size(name, name_width)}  {value:>{width}}  {_draw_bar(row, scale)}".rstrip()
         for name, value, row in zip(names, values, rows, strict=True)
     ]
     ends = f"-{scale:.2g}".ljust(BAR_HALF_WIDTH) + "0" + f"+{scale:.2g}".rjust(BAR_HALF_WIDTH)
-    return [*lines, f"{'':{cell_len(names[0])}}  {'':{width}}  {ends}"]
+    return [*lines, f"{'':{name_width}}  {'':{width}}  {ends}"]
 
 
 def _draw_bar(row: BarRow, scale: float) -> str:
@@ -177,12 +169,6 @@ def _cut_name(name: str) -> str:
     return f"{set_cell_size(shown, MAX_BAR_NAME_WIDTH - 1)}…"
 
 
-def _align_texts(texts: Sequence[str]) -> list[str]:
-    """The texts with spaces behind them, all as wide as the widest."""
-    width = max(map(cell_len, texts))
-    return [set_cell_size(text, width) for text in texts]
-
-
 HELP = (
     "Each mark is the mean of candidate − reference. The line ends at the one-sided 95 % lower "
     "end.",
@@ -193,34 +179,28 @@ HELP = (
 
 
 def gate_html(verdict: GateVerdict, page: Page) -> str:
-    """The page of a verdict.
-
-    Args:
-        verdict: Whose checks are drawn.
-        page: What it says.
-    """
-    return render_html(page, _gate_data(verdict))
-
-
-def _gate_data(verdict: GateVerdict) -> dict[str, Any]:
-    """The checks with a difference, as the page draws them.
+    """Render the page of a verdict with the checks that have a difference, as the page draws them.
 
     ``{"kind": "gate", "checks": [{"name", "status", "tone": "passed|failed|inconclusive",
     "difference", "bound": lower end or null, "max_drop"}], "help": [paragraphs]}``
+
+    Args:
+        verdict: The verdict whose checks are drawn.
+        page: The texts and tables.
     """
-    checks = [_check_data(each) for each in verdict.checks if each.difference is not None]
-    return {"kind": "gate", "checks": checks, "help": list(HELP)}
-
-
-def _check_data(check: CheckResult) -> dict[str, Any]:
-    return {
-        "name": escape_control_chars(check.display_name),
-        "status": check.stated_status,
-        "tone": check_tone(check),
-        "difference": check.difference,
-        "bound": check.lower_end,
-        "max_drop": check.max_drop,
-    }
+    checks = [
+        {
+            "name": escape_control_chars(check.display_name),
+            "status": check.stated_status,
+            "tone": check_tone(check),
+            "difference": check.difference,
+            "bound": check.lower_end,
+            "max_drop": check.max_drop,
+        }
+        for check in verdict.checks
+        if check.difference is not None
+    ]
+    return render_html(page, {"kind": "gate", "checks": checks, "help": list(HELP)})
 
 
 def render_junit(verdict: GateVerdict) -> str:
@@ -293,47 +273,37 @@ def build_update_page(baseline: Baseline) -> Page:
     if update.checks:
         title = "Old and new values"
         parts.append(make_table(title, UPDATE_COLUMNS, update.checks, tone=check_tone))
-    else:
-        parts.append(_means_table(previous, update))
-    sections = [Section(findings=tuple(_build_findings(update)), parts=tuple(parts))]
+    else:  # the queries are not the same: their means alone can be shown
+        pairs = [(name, measure) for name, means in update.means.items() for measure in means]
+        columns: list[Column[tuple[str, str]]] = [
+            Column("measure", lambda pair: f"{pair[0]} / {display_measure(pair[1])}", is_text=True),
+            Column("old", lambda p: format_number(previous.means.get(p[0], {}).get(p[1]))),
+            Column("new", lambda pair: format_number(update.means[pair[0]][pair[1]])),
+        ]
+        parts.append(make_table("Means", columns, pairs))
+    text = "The new values are the anchor from now on."
+    findings = [Finding(text, key="anchor")] if update.is_anchor else []
+    findings += [
+        Finding(f"not compared: {reason}", "warning", key="incomparable")
+        for reason in update.incomparable
+    ]
+    for policy_change in update.policy_changes:
+        tone: Tone = "warning" if policy_change.needs_update else "plain"
+        description = f"policy: {policy_change.description} ({policy_change.effect})"
+        findings.append(Finding(description, tone, key="policy"))
+    findings += [Finding(change.description, key="lists") for change in update.list_changes]
+    sections = [Section(findings=tuple(findings), parts=tuple(parts))]
     if update.losses:
         losses = tuple(Finding(_describe_loss(loss)) for loss in update.losses)
         sections.append(Section("Queries that lost most", findings=losses))
     title = f"What update {len(baseline.history)} changed"
-    return Page(title, tuple(sections), headline=_build_headline(update))
-
-
-def _build_headline(update: BaselineUpdate) -> Finding:
-    if not update.verdict:
-        return Finding("The new values cannot be compared with the old ones.", "inconclusive")
-    tones = {check_tone(check) for check in update.checks}
-    order: tuple[Tone, ...] = ("failed", "inconclusive", "passed")
-    text = f"Verdict of the gate on this update: {update.verdict}"
-    return Finding(text, next((tone for tone in order if tone in tones), "inconclusive"))
-
-
-def _build_findings(update: BaselineUpdate) -> Iterator[Finding]:
-    if update.is_anchor:
-        yield Finding("The new values are the anchor from now on.", key="anchor")
-    for reason in update.incomparable:
-        yield Finding(f"not compared: {reason}", "warning", key="incomparable")
-    for policy_change in update.policy_changes:
-        tone: Tone = "warning" if policy_change.needs_update else "plain"
-        text = f"policy: {policy_change.description} ({policy_change.effect})"
-        yield Finding(text, tone, key="policy")
-    for change in update.list_changes:
-        yield Finding(change.description, key="lists")
-
-
-def _means_table(previous: BaselineUpdate, update: BaselineUpdate) -> Table:
-    """The means of both, where the queries are not the same."""
-    pairs = [(name, measure) for name, means in update.means.items() for measure in means]
-    columns: list[Column[tuple[str, str]]] = [
-        Column("measure", lambda pair: f"{pair[0]} / {display_measure(pair[1])}", is_text=True),
-        Column("old", lambda p: format_number(previous.means.get(p[0], {}).get(p[1]))),
-        Column("new", lambda pair: format_number(update.means[pair[0]][pair[1]])),
-    ]
-    return make_table("Means", columns, pairs)
+    headline = Finding("The new values cannot be compared with the old ones.", "inconclusive")
+    if update.verdict:
+        tones = {check_tone(check) for check in update.checks}
+        order: tuple[Tone, ...] = ("failed", "inconclusive", "passed")
+        text = f"Verdict of the gate on this update: {update.verdict}"
+        headline = Finding(text, next((tone for tone in order if tone in tones), "inconclusive"))
+    return Page(title, tuple(sections), headline=headline)
 
 
 def _describe_loss(loss: QueryLoss) -> str:

@@ -18,8 +18,7 @@ from fusion_bench.checks.unjudged import measure_unjudged
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.options import ObstacleKind
 from fusion_bench.config.yaml_files import Source
-from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import NOISE, FloatArray
+from fusion_bench.data.ordering import NOISE
 from fusion_bench.data.records import COMPARED_FIELDS, check_field
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, load_lists, prepare_dataset
@@ -152,37 +151,31 @@ class GateInputs:
         """
         systems = (self.candidate, *others)
         paths = find_datasets(self.experiment, self.source, self.folders)
-        return [self._load_collection(path, systems, committed) for _, path in paths]
-
-    def _load_collection(
-        self, path: Path, systems: tuple[System, ...], committed: Baseline | None
-    ) -> EvaluationSet:
-        spec, _ = read_spec(path)
-        stored = committed and committed.by_collection.get(spec.name)
-        groups = stored.groups if stored else None if committed is None else {}
-        candidate = self.experiment.model_copy(update={"systems": {systems[0].name: systems[0]}})
-        candidate.check_datasets(spec.run_roles, spec.rerank, self.source)
-        cache = open_own_cache(path) or False
-        dataset = load_lists(path, systems, self.progress, cache=cache, groups=groups)
-        self._check_slices(dataset)
-        fitting = [system for system in systems if set(system.base_runs) <= set(dataset.runs)]
-        changed = {"systems": dict(enumerate(fitting))}  # two may have one name
-        task = prepare_dataset(self.experiment.model_copy(update=changed), self.source, dataset)
-        measures = []
-        for name in self.measures:
-            where = self.source.where(locate_check(self.source, name))
-            relevance = spec.binary_relevance
-            measures.append(parse_measure(name, binary_relevance=relevance, where=where))
-        return replace(task, measures=tuple(measures))
-
-    def _check_slices(self, dataset: Dataset) -> None:
-        """Refuse slices by a field that the queries do not have."""
-        names = {
-            s for measure in self.policy.tolerances for s in self.policy.slices_of(measure) if s
-        }
-        for field in sorted({split_slice(name)[0] for name in names}.difference(COMPARED_FIELDS)):
-            where = f"{self.source.where(('gate', 'slices'))}: {dataset.name}"
-            check_field(field, dataset.queries.values(), where)
+        policy, tasks = self.policy, []
+        slices = {name for measure in policy.tolerances for name in policy.slices_of(measure)}
+        fields = {split_slice(name)[0] for name in slices if name}
+        for _, path in paths:
+            spec, _ = read_spec(path)
+            stored = committed and committed.by_collection.get(spec.name)
+            groups = stored.groups if stored else None if committed is None else {}
+            gated = {self.candidate.name: self.candidate}
+            experiment = self.experiment.model_copy(update={"systems": gated})
+            experiment.check_datasets(spec.run_roles, spec.rerank, self.source)
+            cache = open_own_cache(path) or False
+            dataset = load_lists(path, systems, self.progress, cache=cache, groups=groups)
+            for field in sorted(fields.difference(COMPARED_FIELDS)):
+                where = f"{self.source.where(('gate', 'slices'))}: {dataset.name}"
+                check_field(field, dataset.queries.values(), where)
+            fitting = [system for system in systems if set(system.base_runs) <= set(dataset.runs)]
+            changed = {"systems": dict(enumerate(fitting))}  # two may have one name
+            task = prepare_dataset(self.experiment.model_copy(update=changed), self.source, dataset)
+            measures = []
+            for name in self.measures:
+                where = self.source.where(locate_check(self.source, name))
+                relevance = spec.binary_relevance
+                measures.append(parse_measure(name, binary_relevance=relevance, where=where))
+            tasks.append(replace(task, measures=tuple(measures)))
+        return tasks
 
 
 def open_own_cache(dataset: Path) -> Cache | None:
@@ -284,20 +277,19 @@ def find_unusable_lists(task: EvaluationSet, inputs: GateInputs) -> Iterator[str
     repeats = task.runs.repeats[: task.runs.count_repeats(candidate.list_keys)]
     for number, runs in enumerate(repeats, 1):
         of_repeat = f" in trial {number}" if len(repeats) > 1 else ""
-        for text in _find_empty_lists(runs, candidate):
+        empty: list[str] = []
+        view = candidate.active_runs(runs) if candidate.weights_by_type is None else runs
+        for run in view.sources:
+            s = runs.sources.index(run)
+            if run in candidate.runs and not ((runs.ranks[s] > 0).any() or runs.off[s].all()):
+                empty.append(f"run {run!r} has no result")
+        empty += [
+            f"reranker {reranker!r} has no result"
+            for reranker in sorted(candidate.reranker_names)
+            if np.isnan(runs.rerank[runs.rerankers.index(reranker)]).all()
+        ]
+        for text in empty:
             yield f"{name}: {text} for any evaluated query{of_repeat}"
-
-
-def _find_empty_lists(runs: AlignedRuns, candidate: System) -> Iterator[str]:
-    """The lists of the candidate that have nothing for any of the aligned queries."""
-    view = candidate.active_runs(runs) if candidate.weights_by_type is None else runs
-    for run in view.sources:
-        s = runs.sources.index(run)
-        if run in candidate.runs and not ((runs.ranks[s] > 0).any() or runs.off[s].all()):
-            yield f"run {run!r} has no result"
-    for reranker in sorted(candidate.reranker_names):
-        if np.isnan(runs.rerank[runs.rerankers.index(reranker)]).all():
-            yield f"reranker {reranker!r} has no result"
 
 
 def find_update_warnings(inputs: GateInputs) -> Iterator[str]:
@@ -413,12 +405,12 @@ def _store_unjudged(task: EvaluationSet, system: System) -> StoredUnjudged | Non
     stored = StoredUnjudged(
         share=tuple(values[names[0]].share.tolist()),
         judged_only={name: tuple(each.judged_only.tolist()) for name, each in known.items()},
-        filled={n: _nan_to_none(e.filled) for n, e in known.items() if e.filled is not None},
+        filled={
+            n: tuple(None if np.isnan(v) else v for v in e.filled.tolist())
+            for n, e in known.items()
+            if e.filled is not None
+        },
     )
     bounds = find_system_bounds(system, task.runs, task.measures, training=task.training)
     pairs = zip(names, bounds, strict=True)
     return stored.with_bounds({name: each for name, each in pairs if each is not None})
-
-
-def _nan_to_none(values: FloatArray) -> tuple[float | None, ...]:
-    return tuple(None if np.isnan(value) else value for value in values.tolist())

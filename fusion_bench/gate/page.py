@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fusion_bench.checks.collection_warnings import warn_v2
@@ -11,7 +11,6 @@ from fusion_bench.gate.baseline import (
     ListChange,
     PolicyChange,
     QueryRegression,
-    SealedDrop,
     format_side,
 )
 from fusion_bench.gate.result import GateVerdict
@@ -112,7 +111,11 @@ def describe_check(check: CheckResult, verdict: GateVerdict | None = None) -> st
     if check.trials is not None:
         text += f"; {check.trials.description}"
     if is_decided and verdict is not None:
-        text += f"; judge these first: {_judge_line_of(check, verdict)}"
+        collections = {each.collection for each in verdict.checks}
+        dataset = check.collection if len(collections) > 1 else None
+        name = verdict.experiment_file or f"{verdict.experiment}.yaml"
+        place = data_warnings.JudgePlace(name, dataset, verdict.overrides)
+        text += f"; judge these first: {data_warnings.format_pool_line(place, verdict.system)}"
     if check.status == "inconclusive" and check.min_detectable_drop is not None:
         text += f"; {_describe_power(check)}"
     return text
@@ -139,16 +142,6 @@ def _find_reason(check: CheckResult) -> str:
     if check.status == "inconclusive" and not check.has_few_changes:
         return f"a drop of more than {check.max_drop:g} is neither shown nor excluded"
     return FEW_CHANGES if check.has_few_changes else ""
-
-
-def _judge_line_of(check: CheckResult, verdict: GateVerdict) -> str:
-    """The command that asks for the documents of the gated system."""
-    collections = {each.collection for each in verdict.checks}
-    dataset = check.collection if len(collections) > 1 else None
-    name = verdict.experiment_file or f"{verdict.experiment}.yaml"
-    return data_warnings.format_pool_line(
-        data_warnings.JudgePlace(name, dataset, verdict.overrides), verdict.system
-    )
 
 
 def describe_query_check(check: GuardResult | GoldenResult) -> str:
@@ -198,21 +191,6 @@ def _describe_power(check: CheckResult) -> str:
     )
 
 
-def _judged_tables(checks: Sequence[CheckResult]) -> Iterator[Table]:
-    """The table, with a row for each check whose judgments are not complete; none without such."""
-    known = [check for check in checks if check.bounds is not None]
-    if known:
-        columns: list[Column[CheckResult]] = [
-            Column("check", lambda check: check.display_name, is_text=True),
-            *data_warnings.judged_columns(known, lambda check: check.bounds),
-        ]
-        unknown = data_warnings.note_unknown_ends((check.measure, check.bounds) for check in known)
-        title = "Judged documents of the candidate"
-        yield make_table(
-            title, columns, known, notes=(*data_warnings.describe_columns(columns), *unknown)
-        )
-
-
 EXIT_TONES: dict[int, Tone] = {0: "passed", 3: "inconclusive"}
 REFERENCE_NOTE = (
     "The queries and judgments are the same. The reference is the baseline's stored value of each "
@@ -240,23 +218,7 @@ NOTES = (
 
 def build_gate_page(verdict: GateVerdict) -> Page:
     """The page of a verdict; the terminal and Markdown render it."""
-    details = tuple(_describe_effects(verdict))
-    tone = EXIT_TONES.get(verdict.exit_code, "failed")
-    return Page(
-        f"fusion-bench gate: {verdict.experiment}",
-        (
-            *data_warnings.judge_section(verdict.data_warnings),
-            *_build_sections(verdict),
-            *data_warnings.lint_section(verdict.lint),
-        ),
-        headline=Finding(verdict.headline, tone, details=details),
-        provenance=_build_provenance(verdict),
-        answer=f"{verdict.headline[:1].upper()}{verdict.headline[1:]}",
-    )
-
-
-def _describe_effects(verdict: GateVerdict) -> Iterator[str]:
-    """The effect on the first measure of each collection, for people."""
+    effects: list[str] = []
     for collection in dict.fromkeys(check.collection for check in verdict.checks):
         check = next(check for check in verdict.checks if check.collection == collection)
         before, after = check.baseline_mean, check.candidate_mean
@@ -266,30 +228,52 @@ def _describe_effects(verdict: GateVerdict) -> Iterator[str]:
                 after - before, before, wins=wins, losses=check.losses, queries=check.queries
             )
             means = f"{format_number(before)} → {format_number(after)}"
-            yield f"{check.display_name}: {means}, {effect}"
-
-
-def _build_provenance(verdict: GateVerdict) -> Section | None:
-    if not verdict.baseline_system:
-        return None
-    system, reason = verdict.baseline_system, verdict.baseline_reason
-    names = f"experiment {verdict.baseline_experiment}, system {system}"
-    text = f"Baseline {verdict.baseline} ({names}), written for: “{reason}”."
-    if verdict.base is not None:
-        same = "the same as" if verdict.is_base else "not the same as"
-        text += f" Its file is {same} at {verdict.base}."
-    if verdict.anchor_reason:
-        text += f" Its anchor was accepted for: “{verdict.anchor_reason}”."
-    return Section("Baseline", summary=text, text=text)
+            effects.append(f"{check.display_name}: {means}, {effect}")
+    tone = EXIT_TONES.get(verdict.exit_code, "failed")
+    provenance = None
+    if verdict.baseline_system:
+        names = f"experiment {verdict.baseline_experiment}, system {verdict.baseline_system}"
+        text = f"Baseline {verdict.baseline} ({names}), written for: “{verdict.baseline_reason}”."
+        if verdict.base is not None:
+            same = "the same as" if verdict.is_base else "not the same as"
+            text += f" Its file is {same} at {verdict.base}."
+        if verdict.anchor_reason:
+            text += f" Its anchor was accepted for: “{verdict.anchor_reason}”."
+        provenance = Section("Baseline", summary=text, text=text)
+    return Page(
+        f"fusion-bench gate: {verdict.experiment}",
+        (
+            *data_warnings.judge_section(verdict.data_warnings),
+            *_build_sections(verdict),
+            *data_warnings.lint_section(verdict.lint),
+        ),
+        headline=Finding(verdict.headline, tone, details=tuple(effects)),
+        provenance=provenance,
+        answer=f"{verdict.headline[:1].upper()}{verdict.headline[1:]}",
+    )
 
 
 def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
     if verdict.checks:
-        checks = verdict.checks
-        notes = (*NOTES, *_describe_drops(verdict.max_drops))
-        table = make_table("Checks", CHECK_COLUMNS, checks, notes=notes, tone=check_tone)
+        notes = [*NOTES]
+        if verdict.max_drops:
+            drops = "; ".join(each.description for each in verdict.max_drops)
+            notes.append(f"max_drop: auto: {drops}.")
+        tables = [make_table("Checks", CHECK_COLUMNS, verdict.checks, notes=notes, tone=check_tone)]
+        judged = [check for check in verdict.checks if check.bounds is not None]
+        if judged:
+            columns: list[Column[CheckResult]] = [
+                Column("check", lambda check: check.display_name, is_text=True),
+                *data_warnings.judged_columns(judged, lambda check: check.bounds),
+            ]
+            ends = ((check.measure, check.bounds) for check in judged)
+            unknown = data_warnings.note_unknown_ends(ends)
+            notes = [*data_warnings.describe_columns(columns), *unknown]
+            tables.append(
+                make_table("Judged documents of the candidate", columns, judged, notes=notes)
+            )
         text = f"{verdict.system}: {verdict.changed_parts}."
-        yield Section(text=text, parts=(table, *_judged_tables(verdict.checks)), key="checks")
+        yield Section(text=text, parts=tuple(tables), key="checks")
     if verdict.false_answers:
         note = (
             f"Limits: one-sided, {100 - 100 * ALPHA / verdict.runs:.4g} % each (Clopper–Pearson), "
@@ -310,13 +294,6 @@ def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
         yield Section(parts=(table,))
 
 
-def _describe_drops(drops: Sequence[SealedDrop]) -> Iterator[str]:
-    """What ``max_drop: auto`` stands for, in one note; none where all drops are stated."""
-    if drops:
-        texts = "; ".join(each.description for each in drops)
-        yield f"max_drop: auto: {texts}."
-
-
 def _changes_tables(verdict: GateVerdict) -> Iterator[Table]:
     """What the candidate changed: lists, configuration and policy."""
     if verdict.list_changes:
@@ -326,7 +303,13 @@ def _changes_tables(verdict: GateVerdict) -> Iterator[Table]:
     if verdict.config_changes:
         yield changes_table("configuration", verdict.config_changes)
     if verdict.policy_changes:
-        yield _policy_table(verdict.policy_changes)
+        columns: list[Column[PolicyChange]] = [
+            Column("policy", lambda change: change.path, is_text=True),
+            Column("baseline", lambda change: format_side(change.before), is_text=True),
+            Column("candidate", lambda change: format_side(change.after), is_text=True),
+            Column("effect", lambda change: change.effect, is_text=True),
+        ]
+        yield make_table("Changed policy", columns, verdict.policy_changes)
 
 
 def changes_table(name: str, changes: Mapping[str, tuple[Any, Any]]) -> Table:
@@ -341,17 +324,6 @@ def changes_table(name: str, changes: Mapping[str, tuple[Any, Any]]) -> Table:
 
 def _format_value(value: object) -> str:
     return "–" if value is None else str(value)
-
-
-def _policy_table(changes: Sequence[PolicyChange]) -> Table:
-    """What differs from the baseline's policy, and what each change does."""
-    columns: list[Column[PolicyChange]] = [
-        Column("policy", lambda change: change.path, is_text=True),
-        Column("baseline", lambda change: format_side(change.before), is_text=True),
-        Column("candidate", lambda change: format_side(change.after), is_text=True),
-        Column("effect", lambda change: change.effect, is_text=True),
-    ]
-    return make_table("Changed policy", columns, changes)
 
 
 def _format_list_side(change: ListChange, side: str | None) -> str:

@@ -195,7 +195,21 @@ class GateVerdict(TableView, StoredRecord):
             counts.append(pluralize(errors, "error"))
         checks = f"{pluralize(len(statuses), 'check')} ({', '.join(counts)})"
         suffix = f"; {self.changed_parts}" if self.list_changes else ""
-        text = f"{self._reproduction_note}{self.outcome}: {checks}{suffix}{self._switch_note}"
+        lost, switch = "", ""
+        if self.unreproduced:
+            others = len(self.unreproduced) - 1
+            named = self.unreproduced[0] + (f" and {others:,} more" if others else "")
+            accepted = {
+                "base": f"; its file is that of {self.base}",
+                "policy": "; its policy accepts it",
+            }.get(self.unreproduced_accepted_by or "", "")
+            lost = f"baseline not reproduced ({named} changed{accepted}): "
+        before, now = self.baseline_v2_enabled, self.v2_enabled
+        if not now or before is False:
+            sides = {True: "on", False: "off", None: "not known"}
+            baseline = "" if before is now else f" (baseline: {sides[before]})"
+            switch = f"; RAG_FUSION_V2_ENABLED {sides[now]}{baseline}"
+        text = f"{lost}{self.outcome}: {checks}{suffix}{switch}"
         return text.replace("unjudged decide", "judge first")  # as pages write it
 
     @property
@@ -210,27 +224,3 @@ class GateVerdict(TableView, StoredRecord):
         deciding = {1: ("regressed",), 3: ("unjudged decide", "inconclusive")}
         named = (s for s in deciding[self.exit_code] if s in statuses and s in self.blocking)
         return next(named, "guard violated" if self.exit_code == 1 else "blocked")
-
-    @property
-    def _reproduction_note(self) -> str:
-        """What of the baseline could not be computed again; empty where all of it was."""
-        if not self.unreproduced:
-            return ""
-        others = len(self.unreproduced) - 1
-        named = self.unreproduced[0] + (f" and {others:,} more" if others else "")
-        reasons = {
-            "base": f"; its file is that of {self.base}",
-            "policy": "; its policy accepts it",
-        }
-        accepted = reasons.get(self.unreproduced_accepted_by or "", "")
-        return f"baseline not reproduced ({named} changed{accepted}): "
-
-    @property
-    def _switch_note(self) -> str:
-        """``; RAG_FUSION_V2_ENABLED off (baseline: on)``; empty where it is on for both."""
-        before, now = self.baseline_v2_enabled, self.v2_enabled
-        if now and before is not False:
-            return ""
-        sides = {True: "on", False: "off", None: "not known"}
-        baseline = "" if before is now else f" (baseline: {sides[before]})"
-        return f"; RAG_FUSION_V2_ENABLED {sides[now]}{baseline}"

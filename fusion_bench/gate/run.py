@@ -13,7 +13,6 @@ from pydantic import ValidationError
 
 from fusion_bench.checks.collection_warnings import join_collections
 from fusion_bench.checks.query_warnings import count_synthetic
-from fusion_bench.checks.records import Obstacle
 from fusion_bench.config.models import parse_model
 from fusion_bench.data.ordering import NOISE
 from fusion_bench.errors import DataError
@@ -26,7 +25,6 @@ from fusion_bench.gate.baseline import (
     CollectionBaseline,
     LedgerLine,
     ListChange,
-    PolicyChange,
 )
 from fusion_bench.gate.baseline_files import (
     CANDIDATES,
@@ -98,7 +96,14 @@ def run_gate(inputs: GateInputs, baseline: Path, base: str | None = None) -> Gat
         }
     )
     earlier = None if base is None else _read_base(baseline, base)
-    refusal = _describe_unaccepted(changes, update_command(path, baseline))
+    refusal = None
+    refused = [change for change in changes if change.needs_update]
+    if refused:
+        texts = (f"{c.description}{' (looser)' if c.effect == 'looser' else ''}" for c in refused)
+        refusal = (
+            f"not what the baseline was accepted under: {'; '.join(texts)}: undo it, or accept it: "
+            f"{update_command(path, baseline)}"
+        )
     if refusal is None and earlier is not None:
         refusal = earlier.refuse_other_history(committed)
         verdict = verdict.model_copy(update={"base": base, "is_base": earlier.is_same})
@@ -133,7 +138,14 @@ class _HeldCandidate:
         require_abstain(inputs, committed)
         obstacles = [o for task in collections for o in find_stopping_obstacles(task, inputs)]
         if obstacles:
-            return verdict.model_copy(update=_refuse_obstacles(obstacles))
+            starts = {"unmatched": "ids changed: re-chunked?", "suspect": "check the data:"}
+            refused = {
+                "obstacles": tuple(obstacles),
+                "refusals": tuple(f"{starts[each.kind]} {each.statement}" for each in obstacles),
+                "is_acceptable": False,
+                "exit_code": 3,
+            }
+            return verdict.model_copy(update=refused)
         descriptions = [describe_collection(task) for task in collections]
         refusals = self._find_refusals(collections, descriptions)
         changes = [] if refusals else [*find_list_changes(committed, descriptions)]
@@ -205,7 +217,18 @@ class _HeldCandidate:
         for task in collections:
             if task.dataset.name not in changed:
                 old = self.committed.by_collection[task.dataset.name]
-                yield from _find_changed_values(old, describe_collection(task, reference))
+                new = describe_collection(task, reference)
+                committed = old.value_arrays(new.queries)
+                for name, now in new.value_arrays().items():
+                    before = committed[name]
+                    changed_rows = np.flatnonzero(~(np.abs(now - before) <= NOISE))
+                    if len(changed_rows):
+                        q = changed_rows[0]
+                        yield (
+                            f"{old.collection}: the baseline's configuration does not reproduce "
+                            f"{name} of {pluralize(len(changed_rows), 'query')} (query "
+                            f"{new.queries[q]!r}: committed {before[q]:.6g}, now {now[q]:.6g})"
+                        )
 
     def _describe_reproduction(self, changes: Sequence[ListChange]) -> dict[str, Any]:
         """The lists without which stored values cannot be computed again, and who accepts that.
@@ -257,17 +280,6 @@ class _HeldCandidate:
         }
 
 
-def _refuse_obstacles(obstacles: Sequence[Obstacle]) -> dict[str, Any]:
-    """The fields of a verdict on lists of which nothing can be concluded."""
-    starts = {"unmatched": "ids changed: re-chunked?", "suspect": "check the data:"}
-    return {
-        "obstacles": tuple(obstacles),
-        "refusals": tuple(f"{starts[each.kind]} {each.statement}" for each in obstacles),
-        "is_acceptable": False,
-        "exit_code": 3,
-    }
-
-
 def _find_repeat_changes(
     baseline: Baseline, collections: Iterable[CollectionBaseline], command: str
 ) -> Iterator[str]:
@@ -292,43 +304,6 @@ def _find_repeat_changes(
                     f"the baseline {max(allowed)}: their number is part of it: restore the files, "
                     f"or accept it: {command}"
                 )
-
-
-def _find_changed_values(old: CollectionBaseline, new: CollectionBaseline) -> Iterator[str]:
-    """Where the baseline's configuration does not reproduce the committed values.
-
-    Args:
-        old: As committed.
-        new: The same system on the same queries, evaluated now.
-    """
-    committed = old.value_arrays(new.queries)
-    for name, now in new.value_arrays().items():
-        before = committed[name]
-        changed = np.flatnonzero(~(np.abs(now - before) <= NOISE))
-        if len(changed):
-            q = changed[0]
-            yield (
-                f"{old.collection}: the baseline's configuration does not reproduce {name} of "
-                f"{pluralize(len(changed), 'query')} (query {new.queries[q]!r}: committed "
-                f"{before[q]:.6g}, now {now[q]:.6g})"
-            )
-
-
-def _describe_unaccepted(changes: Sequence[PolicyChange], command: str) -> str | None:
-    """Why a policy is refused, in one line; None where nothing needs an update.
-
-    Args:
-        changes: What differs from the baseline's policy.
-        command: The command that accepts it on purpose.
-    """
-    refused = [change for change in changes if change.needs_update]
-    if not refused:
-        return None
-    listed = "; ".join(
-        f"{change.description}{' (looser)' if change.effect == 'looser' else ''}"
-        for change in refused
-    )
-    return f"not what the baseline was accepted under: {listed}: undo it, or accept it: {command}"
 
 
 def count_candidate(
@@ -389,7 +364,11 @@ class _BaseCommit(NamedTuple):
         """
         if self.baseline is None:
             return None
-        old, new = (_list_updates(each) for each in (self.baseline, baseline))
+        parts = {"updated_at", "config_sha256", "means"}  # others may be added later
+        old, new = (
+            [update.model_dump(include=parts) for update in each.history]
+            for each in (self.baseline, baseline)
+        )
         pairs = zip_longest(old, new[: len(old)])
         lost = next((before for before, now in pairs if before != now), None)
         if lost is not None:
@@ -405,12 +384,6 @@ class _BaseCommit(NamedTuple):
             f"the baseline does not follow that of {self.name}: {reason}: restore it, and update "
             "it from there"
         )
-
-
-def _list_updates(baseline: Baseline) -> list[dict[str, Any]]:
-    """The history, without what may be added later: reasons, and whether it is the anchor."""
-    parts = {"updated_at", "config_sha256", "means"}
-    return [update.model_dump(include=parts) for update in baseline.history]
 
 
 def _read_base(path: Path, commit: str) -> _BaseCommit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +24,6 @@ from fusion_bench.gate.baseline import (
     BaselineUpdate,
     CheckUpdate,
     CollectionBaseline,
-    LedgerLine,
     QueryLoss,
 )
 from fusion_bench.gate.checks import Check, build_checks
@@ -113,20 +112,17 @@ def update_baseline(
         if previous is not None:
             new = _continue_history(inputs, baseline, collections, (previous, new), anchor=anchor)
         if inputs.policy.candidates is not None:
-            new = new.model_copy(update={"ledger": _begin_count(baseline, new)})
+            # Candidates after this line of the ledger are counted anew.
+            path = baseline_files.candidates_path(baseline)
+            values = {record.collection: record.value_arrays() for record in new.collections}
+            line = baseline_files.append_candidate(
+                path,
+                baseline_files.make_candidate(values, new.system),
+                baseline_files.CANDIDATES.read(path),
+            )
+            new = new.model_copy(update={"ledger": line})
         write_baseline(new, baseline)
     return new
-
-
-def _begin_count(baseline: Path, new: Baseline) -> LedgerLine:
-    """The line of an update in the ledger of candidates: those after it are counted anew."""
-    path = baseline_files.candidates_path(baseline)
-    values = {record.collection: record.value_arrays() for record in new.collections}
-    return baseline_files.append_candidate(
-        path,
-        baseline_files.make_candidate(values, new.system),
-        baseline_files.CANDIDATES.read(path),
-    )
 
 
 def _read_previous(inputs: GateInputs, baseline: Path, *, anchor: bool) -> Baseline | None:
@@ -162,7 +158,14 @@ def _continue_history(
     previous, new = sides
     if not anchor:
         _refuse_far_from_anchor(inputs, previous, new, collections)
-        new = new.model_copy(update={"anchor": _keep_anchor(previous, new.collections)})
+        known = previous.anchor.by_collection
+        # Measures and collections that the anchor lacks begin with their new values.
+        kept = tuple(
+            _add_measures(known[each.collection], each) if each.collection in known else each
+            for each in new.collections
+        )
+        anchored = previous.anchor.model_copy(update={"collections": kept})
+        new = new.model_copy(update={"anchor": anchored})
     newest, update = previous.history[-1], new.history[0]
     if previous.contents != new.contents:
         changes = _describe_changes(inputs, baseline, sides, collections)
@@ -171,23 +174,15 @@ def _continue_history(
         reasons = tuple(dict.fromkeys((*newest.reasons, *update.reasons)))
         blessed = newest.model_copy(update={"reasons": reasons, "is_anchor": True})
         history = (*previous.history[:-1], blessed)
+    elif update.reason not in newest.reasons:
+        reasons = (*newest.reasons, update.reason)
+        history = (*previous.history[:-1], newest.model_copy(update={"reasons": reasons}))
     else:
-        history = (*previous.history[:-1], _add_reason(baseline, newest, update.reason))
+        raise FusionBenchError(
+            f"{baseline}: nothing to update: values, configuration, contents, policy and reason "
+            f"have not changed since {newest.updated_at}: a new --reason is added to it"
+        )
     return new.model_copy(update={"history": history})
-
-
-def _keep_anchor(previous: Baseline, collections: Iterable[CollectionBaseline]) -> Anchor:
-    """The anchor of the previous baseline, for a new one.
-
-    Measures and collections that it lacks begin with their new values; collections that the
-    experiment no longer has are dropped.
-    """
-    known = previous.anchor.by_collection
-    kept = (
-        _add_measures(known[record.collection], record) if record.collection in known else record
-        for record in collections
-    )
-    return previous.anchor.model_copy(update={"collections": tuple(kept)})
 
 
 def _add_measures(anchor: CollectionBaseline, new: CollectionBaseline) -> CollectionBaseline:
@@ -289,16 +284,28 @@ def _refuse_far_from_anchor(
 def _build_baseline(
     inputs: GateInputs, collections: Sequence[EvaluationSet], reason: str
 ) -> Baseline:
-    """The candidate as a baseline, with this update as its only one."""
+    """The candidate as a baseline, with this update as its only one.
+
+    Raises:
+        FusionBenchError: A value is not finite.
+    """
     candidate, experiment = inputs.candidate, inputs.experiment
     records = tuple(describe_collection(task, candidate) for task in collections)
     config = candidate.resolved_config
+    means: dict[str, dict[str, float]] = {record.collection: {} for record in records}
+    for record in records:
+        for name, values in record.value_arrays().items():
+            if name == ANSWERED:
+                continue  # of answerable queries only, as its checks have it
+            if not np.isfinite(values).all():
+                raise FusionBenchError(f"{record.collection}: {name} is not finite for some query")
+            means[record.collection][name] = exact_mean(values)
     update = BaselineUpdate(
         updated_at=datetime.now(UTC).isoformat(timespec="seconds"),
         reasons=(reason,),
         version=__version__,
         config_sha256=digest_json(config),
-        means={record.collection: _compute_means(record) for record in records},
+        means=means,
         is_anchor=True,
     )
     return Baseline(
@@ -319,36 +326,6 @@ def _build_baseline(
         collections=records,
         history=(update,),
     )
-
-
-def _compute_means(record: CollectionBaseline) -> dict[str, float]:
-    """The mean of each measure.
-
-    Raises:
-        FusionBenchError: A value is not finite.
-    """
-    means = {}
-    for name, values in record.value_arrays().items():
-        if name == ANSWERED:
-            continue  # of answerable queries only, as its checks have it
-        if not np.isfinite(values).all():
-            raise FusionBenchError(f"{record.collection}: {name} is not finite for some query")
-        means[name] = exact_mean(values)
-    return means
-
-
-def _add_reason(baseline: Path, newest: BaselineUpdate, reason: str) -> BaselineUpdate:
-    """The newest update with one more reason.
-
-    Raises:
-        FusionBenchError: It has this reason already.
-    """
-    if reason in newest.reasons:
-        raise FusionBenchError(
-            f"{baseline}: nothing to update: values, configuration, contents, policy and reason "
-            f"have not changed since {newest.updated_at}: a new --reason is added to it"
-        )
-    return newest.model_copy(update={"reasons": (*newest.reasons, reason)})
 
 
 def _describe_changes(

@@ -118,46 +118,39 @@ def _value_tables(
     """
     systems = [system for system in collection.systems if system.is_changed]
     if systems:
-        yield _system_table(collection, systems, min_gain, alpha)
+        answer = partial(answer_texts.format_answer, min_gain=min_gain)
+        columns: list[page.Column[SystemChange]] = [
+            page.Column("system", lambda row: row.name, is_text=True),
+            page.Column("then", lambda row: _format_mean(row.then)),
+            page.Column("now", lambda row: _format_mean(row.now)),
+            answer_texts.DIFFERENCE.of(_find_moved),
+            page.Column("interval", answer_texts.format_compared_interval).of(
+                lambda row: row.comparison
+            ),
+            answer_texts.p_column(alpha).of(lambda row: row.comparison),
+            page.Column[SystemChange]("better", lambda row: f"{row.better:,}").of(_find_moved),
+            page.Column[SystemChange]("worse", lambda row: f"{row.worse:,}").of(_find_moved),
+            page.Column("change", lambda row: answer(row.answer), is_text=True),
+            page.Column("verdict then", lambda row: answer(row.answer_then), is_text=True),
+            page.Column("verdict now", lambda row: answer(row.answer_now), is_text=True),
+        ]
+        note = (
+            "Means over all queries of each report; the difference is now - then over the queries "
+            "that both have. better, worse = queries whose value is greater or less now."
+        )
+        comparisons = [row.comparison for row in collection.systems if row.comparison is not None]
+        notes = [note, answer_texts.describe_missing_intervals(comparisons)]
+        if comparisons:
+            notes.insert(1, f"interval, p = paired by query; {PAIRED}.")
+        title = f"{display_measure(collection.measure)} on {collection.name}"
+        yield page.make_table(
+            title, columns, systems, notes=filter(None, notes), tone=_system_tone
+        ).without_empty_columns()
     if collection.queries.rows:
         count = pluralize(collection.queries.changed, "changed query")
         note = f"Of {count}, each with the system on which it changed most."
         title = f"Queries of {collection.name} that changed most"
         yield page.make_table(title, QUERY_COLUMNS, collection.queries.rows, notes=(note,))
-
-
-def _system_table(
-    collection: CollectionChange, systems: Sequence[SystemChange], min_gain: float, alpha: float
-) -> page.Table:
-    """Columns that no row fills are left out."""
-    answer = partial(answer_texts.format_answer, min_gain=min_gain)
-    columns: list[page.Column[SystemChange]] = [
-        page.Column("system", lambda row: row.name, is_text=True),
-        page.Column("then", lambda row: _format_mean(row.then)),
-        page.Column("now", lambda row: _format_mean(row.now)),
-        answer_texts.DIFFERENCE.of(_find_moved),
-        page.Column("interval", answer_texts.format_compared_interval).of(
-            lambda row: row.comparison
-        ),
-        answer_texts.p_column(alpha).of(lambda row: row.comparison),
-        page.Column[SystemChange]("better", lambda row: f"{row.better:,}").of(_find_moved),
-        page.Column[SystemChange]("worse", lambda row: f"{row.worse:,}").of(_find_moved),
-        page.Column("change", lambda row: answer(row.answer), is_text=True),
-        page.Column("verdict then", lambda row: answer(row.answer_then), is_text=True),
-        page.Column("verdict now", lambda row: answer(row.answer_now), is_text=True),
-    ]
-    note = (
-        "Means over all queries of each report; the difference is now - then over the queries that "
-        "both have. better, worse = queries whose value is greater or less now."
-    )
-    comparisons = [row.comparison for row in collection.systems if row.comparison is not None]
-    notes = [note, answer_texts.describe_missing_intervals(comparisons)]
-    if comparisons:
-        notes.insert(1, f"interval, p = paired by query; {PAIRED}.")
-    title = f"{display_measure(collection.measure)} on {collection.name}"
-    return page.make_table(
-        title, columns, systems, notes=filter(None, notes), tone=_system_tone
-    ).without_empty_columns()
 
 
 def _find_moved(row: SystemChange) -> SystemChange | None:
@@ -184,20 +177,6 @@ QUERY_COLUMNS: tuple[page.Column[QueryChange], ...] = (
 )
 
 
-def _change_headline(change: ReportChange, min_gain: float) -> page.Finding:
-    """The verdict over all collections.
-
-    Args:
-        change: With its paired comparisons.
-        min_gain: The least gain, as answers name it.
-        alpha: 1 − coverage of the intervals.
-    """
-    shared = [each for each in change.collections if each.status == "both"]
-    if not shared:
-        return page.Finding("The reports have no collection in common.", "warning", "decision")
-    return page.join_decisions("Changes", [_describe_verdict(each, min_gain) for each in shared])
-
-
 def _change_in_words(change: ReportChange) -> str:
     """The verdict as a title: ``2 systems better, 1 worse than before``."""
     rows = [row for each in change.collections for row in each.systems]
@@ -222,7 +201,22 @@ def _describe_verdict(change: CollectionChange, min_gain: float) -> page.Finding
     rows = [row for row in change.systems if row.status == "both"]
     moved = [row for row in rows if row.better or row.worse]
     where = f"{display_measure(change.measure)} on {change.name}"
-    lines = (*_describe_extremes(moved, min_gain), *_describe_best(change))
+    extremes: list[str] = []
+    known = [row for row in moved if row.difference is not None]
+    gain = max(known, key=lambda row: row.difference or 0, default=None)
+    loss = min(known, key=lambda row: row.difference or 0, default=None)
+    for name, row, sign in (("gain", gain, 1), ("loss", loss, -1)):
+        if row is not None and row.difference is not None and row.difference * sign > 0:
+            size = format_number(row.difference, signed=True)
+            if row.comparison is not None:
+                size = format_difference(row.difference, row.low, row.high)
+            answer = answer_texts.format_answer(row.answer, min_gain)
+            verdict = f": {answer}" if answer else ""
+            extremes.append(
+                f"Greatest {name}: {row.name}, {format_number(row.then)} → "
+                f"{format_number(row.now)} ({size}){verdict}."
+            )
+    lines = (*extremes, *_describe_best(change))
     if all(row.difference is None for row in rows):
         missing = "query with values of the measure" if rows else "system"
         text = f"{where} cannot be compared: the reports have no {missing} in common."
@@ -245,24 +239,6 @@ def _describe_verdict(change: CollectionChange, min_gain: float) -> page.Finding
     if worse and not better:
         tone = "worse"
     return page.Finding(text, tone, "decision", lines)
-
-
-def _describe_extremes(moved: Sequence[SystemChange], min_gain: float) -> Iterator[str]:
-    """The systems that gained and lost most."""
-    known = [row for row in moved if row.difference is not None]
-    gain = max(known, key=lambda row: row.difference or 0, default=None)
-    loss = min(known, key=lambda row: row.difference or 0, default=None)
-    for name, row, sign in (("gain", gain, 1), ("loss", loss, -1)):
-        if row is not None and row.difference is not None and row.difference * sign > 0:
-            size = format_number(row.difference, signed=True)
-            if row.comparison is not None:
-                size = format_difference(row.difference, row.low, row.high)
-            answer = answer_texts.format_answer(row.answer, min_gain)
-            verdict = f": {answer}" if answer else ""
-            yield (
-                f"Greatest {name}: {row.name}, {format_number(row.then)} → "
-                f"{format_number(row.now)} ({size}){verdict}."
-            )
 
 
 def _describe_best(change: CollectionChange) -> Iterator[str]:
@@ -324,6 +300,13 @@ def build_change_page(
             if names and each.status == "both":
                 findings.insert(0, page.Finding(f"{text}, on {each.name}: {', '.join(names)}."))
     parts = () if table is None else (replace(table, title="Settings then and now"),)
+    shared = [each for each in change.collections if each.status == "both"]
+    if not shared:
+        headline = page.Finding("The reports have no collection in common.", "warning", "decision")
+    else:
+        headline = page.join_decisions(
+            "Changes", [_describe_verdict(each, new.min_gain) for each in shared]
+        )
     return page.Page(
         f"Comparison: {new.name}" if old.name == new.name else f"{old.name} → {new.name}",
         (
@@ -333,7 +316,7 @@ def build_change_page(
             ),
             *sections,
         ),
-        _change_headline(change, new.min_gain),
+        headline,
         _provenance(old, new, origins),
         answer=_change_in_words(change),
     )

@@ -82,7 +82,16 @@ def _describe_unjudged(
     for comparison in item.comparisons:
         if comparison.answer == "unjudged decide":
             difference = format_number(comparison.difference, signed=True)
-            line = _judge_line(item, comparison, provenances, collections)
+            candidate, place = comparison.candidate, data_warnings.JudgePlace("")
+            line = data_warnings.format_judge_line(place)
+            if provenances:
+                place = data_warnings.JudgePlace.of_report(
+                    provenances[-1], item.collection, collections
+                )
+                line = data_warnings.format_judge_line(place, candidate, comparison.baseline)
+            if len(provenances) > 1:  # no experiment has both systems
+                candidate = candidate.removesuffix(" (second)")
+                line = data_warnings.format_pool_line(place, candidate)
             views = item.unjudged[comparison.candidate].description
             text = (
                 f"Unjudged documents decide the difference of {comparison.candidate} from "
@@ -90,22 +99,6 @@ def _describe_unjudged(
                 f"{line}"
             )
             yield Finding(text, "warning", "unjudged decide")
-
-
-def _judge_line(
-    item: CollectionComparison,
-    comparison: Comparison,
-    provenances: Sequence[Provenance],
-    collections: int,
-) -> str:
-    """The comparison, where one experiment has both systems; else what the candidate returns."""
-    if not provenances:
-        return data_warnings.format_judge_line(data_warnings.JudgePlace(""))
-    place = data_warnings.JudgePlace.of_report(provenances[-1], item.collection, collections)
-    candidate = comparison.candidate
-    if len(provenances) == 1:
-        return data_warnings.format_judge_line(place, candidate, comparison.baseline)
-    return data_warnings.format_pool_line(place, candidate.removesuffix(" (second)"))
 
 
 def _describe_best(item: CollectionComparison) -> str:

@@ -183,19 +183,23 @@ def note_unknown_ends(bounds: Iterable[tuple[str, CompletionBounds | None]]) -> 
 @compute_once
 def find_report_warnings(report: Report) -> dict[str, list[DataWarning]]:
     """Whatever a reader should know before trusting a number, by collection."""
-    return {
-        collection.name: collection_warnings.sort_warnings(
-            (
-                *find_collection_warnings(collection),
-                *collection_warnings.warn_settings(
-                    report.settings, v2_enabled=report.provenance.v2_enabled
-                ),
-                *_unjudged_warnings(report, collection),
-                *_tie_warnings(collection),
-            )
-        )
-        for collection in report.collections
-    }
+    found = {}
+    v2_enabled = report.provenance.v2_enabled
+    for collection in report.collections:
+        warnings = [
+            *find_collection_warnings(collection),
+            *collection_warnings.warn_settings(report.settings, v2_enabled=v2_enabled),
+            *_unjudged_warnings(report, collection),
+        ]
+        total, primary = len(collection.queries), collection.primary_measure
+        results = {row.name: row.measures[primary] for row in collection.ranked_systems}
+        final = {name: result.ties for name, result in results.items()}
+        inside = {name: result.source_ties for name, result in results.items()}
+        for key, ties in (("ties", final), ("source ties", inside)):
+            counts = {name: each.affected_queries for name, each in ties.items() if each}
+            warnings += collection_warnings.warn_ties(key, counts, primary, total)
+        found[collection.name] = collection_warnings.sort_warnings(warnings)
+    return found
 
 
 def list_findings(warnings: Iterable[DataWarning]) -> Iterator[Finding]:
@@ -250,17 +254,6 @@ def _unjudged_warnings(report: Report, collection: Collection) -> Iterator[DataW
         )
 
 
-def _tie_warnings(collection: Collection) -> Iterator[DataWarning]:
-    """Ties in final lists, and inside the lists that systems read, that decide many values."""
-    total, primary = len(collection.queries), collection.primary_measure
-    results = {row.name: row.measures[primary] for row in collection.ranked_systems}
-    final = {name: result.ties for name, result in results.items()}
-    inside = {name: result.source_ties for name, result in results.items()}
-    for key, ties in (("ties", final), ("source ties", inside)):
-        counts = {name: each.affected_queries for name, each in ties.items() if each}
-        yield from collection_warnings.warn_ties(key, counts, primary, total)
-
-
 LINT_TONES: dict[str, Tone] = {"warning": "warning", "note": "plain"}
 
 
@@ -271,9 +264,12 @@ def lint_lines(findings: Sequence[LintFinding]) -> tuple[Finding, ...]:
         by_id.setdefault(finding.id, []).append(finding)
     lines = []
     for rule, (first, *others) in by_id.items():
-        more = f"; {pluralize(len(others), 'more configuration')}" if others else ""
-        scope = f"[{_describe_lint_scope(first)}{more}]"
-        text = f"{LINT}{rule}: {first.message} {scope} ({first.docs})"
+        scope, *more_systems = first.systems
+        scope += f" and {len(more_systems)} more" if more_systems else ""
+        scope += f", query type {', '.join(first.query_types)}" if first.query_types else ""
+        scope += f", intent {', '.join(first.intents)}" if first.intents else ""
+        scope += f"; {pluralize(len(others), 'more configuration')}" if others else ""
+        text = f"{LINT}{rule}: {first.message} [{scope}] ({first.docs})"
         lines.append(Finding(text, LINT_TONES[first.severity], f"{LINT}{rule}"))
     return tuple(sorted(lines, key=lambda line: line.tone == "warning"))
 
@@ -281,15 +277,6 @@ def lint_lines(findings: Sequence[LintFinding]) -> tuple[Finding, ...]:
 def lint_section(findings: Sequence[LintFinding]) -> tuple[Section, ...]:
     """The lines as a section of a page; none where nothing was found."""
     return (Section(findings=lint_lines(findings)),) if findings else ()
-
-
-def _describe_lint_scope(finding: LintFinding) -> str:
-    """The first system, how many more, and the query types where it is not of all queries."""
-    first, *others = finding.systems
-    more = f" and {len(others)} more" if others else ""
-    types = f", query type {', '.join(finding.query_types)}" if finding.query_types else ""
-    types += f", intent {', '.join(finding.intents)}" if finding.intents else ""
-    return f"{first}{more}{types}"
 
 
 #: Of the table of all findings; what each says stands in its section.
@@ -304,9 +291,23 @@ FINDING_COLUMNS: Final[tuple[Column[WitnessedFinding], ...]] = (
 def build_lint_page(report: LintReport) -> Page:
     """The page of a lint report: each finding with its witness."""
     sections = tuple(_build_lint_section(finding) for finding in report.findings)
-    notes = tuple(Finding(text, key=key) for key, text in _list_lint_notes(report))
+    notes: list[Finding] = []
+    if report.unchecked:
+        text = "No dataset is known. Not checked, because these need its dataset.yaml:"
+        notes.append(Finding(f"{text} {', '.join(report.unchecked)}.", key="unchecked"))
+    if report.unchecked_systems:
+        text = "Not checked, because their weights need roles:"
+        names = ", ".join(report.unchecked_systems)
+        notes.append(Finding(f"{text} {names}.", key="unchecked systems"))
+    if report.untranslated:
+        systems = ", ".join(f"{name} ({why})" for name, why in report.untranslated.items())
+        text = f"Not looked at for {report.engine}: {systems}."
+        notes.append(Finding(text, key="untranslated"))
+    if report.ignored:
+        text = f"Ignored by the experiment: {', '.join(report.ignored)}."
+        notes.append(Finding(text, key="ignored"))
     if notes:
-        sections = (*sections, Section(findings=notes))
+        sections = (*sections, Section(findings=tuple(notes)))
     if report.findings:
         table = make_table("Findings", FINDING_COLUMNS, report.findings)
         sections = (Section(parts=(table,)), *sections)
@@ -316,21 +317,6 @@ def build_lint_page(report: LintReport) -> Page:
     tone: Tone = "plain" if severities else "passed"
     headline = Finding(text, "warning" if "warning" in severities else tone)
     return Page(f"Lint: {report.experiment}", sections, headline)
-
-
-def _list_lint_notes(report: LintReport) -> Iterator[tuple[str, str]]:
-    """What was not looked at."""
-    if report.unchecked:
-        text = "No dataset is known. Not checked, because these need its dataset.yaml:"
-        yield "unchecked", f"{text} {', '.join(report.unchecked)}."
-    if report.unchecked_systems:
-        names = ", ".join(report.unchecked_systems)
-        yield "unchecked systems", f"Not checked, because their weights need roles: {names}."
-    if report.untranslated:
-        systems = ", ".join(f"{name} ({why})" for name, why in report.untranslated.items())
-        yield "untranslated", f"Not looked at for {report.engine}: {systems}."
-    if report.ignored:
-        yield "ignored", f"Ignored by the experiment: {', '.join(report.ignored)}."
 
 
 def _build_lint_section(finding: WitnessedFinding) -> Section:

@@ -22,7 +22,6 @@ from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import (
     Collection,
     ComparisonResult,
-    FusionResult,
     SystemResult,
 )
 from fusion_bench.evaluation.results import has_idle_reranker
@@ -67,33 +66,33 @@ MOST_NAMED = 3
 def answer_in_words(report: Report) -> str:
     """The answer as a title: of one collection what to use, of several on how many it gains."""
     if len(report.collections) == 1:
-        return _title_collection(report.collections[0])
+        collection = report.collections[0]
+        name, baseline = collection.name, collection.baseline
+        preference = find_preference(collection)
+        if collection.obstacles:
+            return f"Check the data of {name}: {collection.obstacles[0].text.rstrip('.')}"
+        if preference is not None:
+            item = preference.comparison
+            gain = f"{display_measure(item.measure)} {format_number(item.difference, signed=True)}"
+            return f"Use {item.candidate}: {gain} over {baseline} on {name}{collection.condition}"
+        if not collection.ranked_comparisons:
+            mean = collection.ranked_systems[0].measures[collection.primary_measure].mean
+            return (
+                f"{baseline} on {name}: {display_measure(collection.primary_measure)} "
+                f"{format_number(mean)}"
+            )
+        first = JUDGE_FIRST.capitalize()
+        titles = {
+            "judge first": f"{first}: documents without a grade decide on {name}",
+            "more queries": f"Keep {baseline} on {name} for now: too few queries to show a gain",
+        }
+        keep = f"Keep {baseline}: no system is shown to be better on {name}"
+        return titles.get(choose_action(collection), keep)
     better = sum(find_preference(each) is not None for each in report.collections)
     total = pluralize(len(report.collections), "collection")
     if not better:
         return f"No system is shown to be better than the baseline on any of {total}"
     return f"A system is better than the baseline on {better} of {total}"
-
-
-def _title_collection(collection: Collection) -> str:
-    """``Use a: nDCG@10 +0.0500 over b on c``."""
-    name, baseline, preference = collection.name, collection.baseline, find_preference(collection)
-    if collection.obstacles:
-        return f"Check the data of {name}: {collection.obstacles[0].text.rstrip('.')}"
-    if preference is not None:
-        item = preference.comparison
-        gain = f"{display_measure(item.measure)} {format_number(item.difference, signed=True)}"
-        return f"Use {item.candidate}: {gain} over {baseline} on {name}{collection.condition}"
-    if not collection.ranked_comparisons:
-        mean = collection.ranked_systems[0].measures[collection.primary_measure].mean
-        return (
-            f"{baseline} on {name}: {display_measure(collection.primary_measure)} "
-            f"{format_number(mean)}"
-        )
-    return {
-        "judge first": f"{JUDGE_FIRST.capitalize()}: documents without a grade decide on {name}",
-        "more queries": f"Keep {baseline} on {name} for now: too few queries to show a gain",
-    }.get(choose_action(collection), f"Keep {baseline}: no system is shown to be better on {name}")
 
 
 def list_advice(report: Report) -> Iterator[str]:
@@ -111,7 +110,21 @@ def _advise(collection: Collection) -> str:
     """``Use a instead of b.``, or why to keep the baseline, and what would decide."""
     preference = find_preference(collection)
     if preference is None:
-        return _advise_on_baseline(collection)
+        baseline, comparisons = collection.baseline, collection.ranked_comparisons
+        decided = sum(each.answer == "unjudged decide" for each in comparisons)
+        if decided:
+            return (
+                f"Keep {baseline} until more documents are judged: documents without a grade "
+                f"decide {decided:,} of {pluralize(len(comparisons), 'comparison')}."
+            )
+        if choose_action(collection) != "more queries":
+            return f"Keep {baseline}."
+        first = comparisons[0]
+        return (
+            f"Keep {baseline}, and add queries: these show a difference of "
+            f"{format_number(first.min_detectable_difference)} or more to {first.candidate}, which "
+            f"differs by {format_number(first.difference, signed=True)}."
+        )
     return f"Use {preference.candidate} instead of {collection.baseline}{collection.condition}."
 
 
@@ -160,50 +173,27 @@ def _decide(report: Report, collection: Collection) -> Finding:
             f"({pluralize(len(collection.queries), 'query')})."
         )
     else:
-        text = f"Use {_describe_gain(report, collection, preference.comparison)}"
+        item = preference.comparison
+        before, after = (
+            format_number(collection.system(name).measures[item.measure].mean)
+            for name in (item.baseline, item.candidate)
+        )
+        margin = format_margin(report.min_gain)
+        small = "" if item.answer == "better" else f", by less than {margin},"
+        text = (
+            f"Use {item.candidate}: it is better than the baseline {item.baseline}{small} on "
+            f"{collection.name}{collection.condition}: {display_measure(item.measure)} {before} → "
+            f"{after}, {_describe_change(collection, item)} ({_describe_difference(report, item)})."
+        )
     if preference is None or top not in {preference.candidate, *collection.first_group}:
         system = _describe_system(report, collection, top)
         text += f" The highest {display_measure(collection.primary_measure)} is that of {system}."
     return Finding(text, "plain" if preference is None else "better", "decision")
 
 
-def _advise_on_baseline(collection: Collection) -> str:
-    """What to do where no system is shown to be better."""
-    baseline, comparisons = collection.baseline, collection.ranked_comparisons
-    decided = sum(each.answer == "unjudged decide" for each in comparisons)
-    if decided:
-        return (
-            f"Keep {baseline} until more documents are judged: documents without a grade decide "
-            f"{decided:,} of {pluralize(len(comparisons), 'comparison')}."
-        )
-    if choose_action(collection) != "more queries":
-        return f"Keep {baseline}."
-    first = comparisons[0]
-    return (
-        f"Keep {baseline}, and add queries: these show a difference of "
-        f"{format_number(first.min_detectable_difference)} or more to {first.candidate}, which "
-        f"differs by {format_number(first.difference, signed=True)}."
-    )
-
-
 def _describe_answer(report: Report, item: ComparisonResult) -> str:
     """The answer of a comparison, as every page writes it; empty = not tested."""
     return format_answer(item.answer, report.min_gain)
-
-
-def _describe_gain(report: Report, collection: Collection, item: ComparisonResult) -> str:
-    """``a is better than the baseline b on c: nDCG@10 0.5 → 0.6, +20.0 %: … (+0.1 […], p …)``."""
-    before, after = (
-        format_number(collection.system(name).measures[item.measure].mean)
-        for name in (item.baseline, item.candidate)
-    )
-    small = "" if item.answer == "better" else f", by less than {format_margin(report.min_gain)},"
-    return (
-        f"{item.candidate}: it is better than the baseline {item.baseline}{small} on "
-        f"{collection.name}{collection.condition}: "
-        f"{display_measure(item.measure)} {before} → {after}, {_describe_change(collection, item)} "
-        f"({_describe_difference(report, item)})."
-    )
 
 
 def _describe_change(collection: Collection, item: ComparisonResult) -> str:
@@ -298,7 +288,14 @@ def _fusion_finding(report: Report, collection: Collection) -> Finding | None:
         "not shown": f"Whether {label} pays is not shown.",
         "unjudged decide": f"Unjudged documents decide whether {label} pays.",
     }
-    text = f"{claims[result.verdict]} {_describe_pair(report, result)}"
+    means = f"{format_number(result.fusion_mean)} against {format_number(result.source_mean)}"
+    difference = format_difference(result.difference, result.low, result.high)
+    p = format_p_value(result.p, alpha=report.alpha)
+    family = pluralize(result.fusions * result.sources, "comparison")
+    text = (
+        f"{claims[result.verdict]} {result.fusion} against {result.source}: {means} ({difference}, "
+        f"{format_coverage(report.alpha)} interval, p {p}; {family}, fusions × sources)."
+    )
     if result.unjudged is not None:
         pair = " against ".join(result.contradicted)
         text += f" They decide it in {pair}: {result.unjudged.description}."
@@ -320,18 +317,6 @@ def _judge_line(report: Report, collection: Collection, fusion: str, source: str
         if config == plain:
             return format_judge_line(place, fusion, row.name)
     return format_pool_line(place, fusion)
-
-
-def _describe_pair(report: Report, result: FusionResult) -> str:
-    """The means of the fusion and the source, and their difference."""
-    means = f"{format_number(result.fusion_mean)} against {format_number(result.source_mean)}"
-    difference = format_difference(result.difference, result.low, result.high)
-    p = format_p_value(result.p, alpha=report.alpha)
-    family = pluralize(result.fusions * result.sources, "comparison")
-    return (
-        f"{result.fusion} against {result.source}: {means} ({difference}, "
-        f"{format_coverage(report.alpha)} interval, p {p}; {family}, fusions × sources)."
-    )
 
 
 def reranker_findings(report: Report, collection: Collection) -> Iterator[Finding]:
@@ -416,12 +401,23 @@ def collection_findings(report: Report, collection: Collection) -> tuple[Finding
     verdicts = ", ".join(f"{count:,} {answer}" for answer, count in counts.most_common())
     systems = f"{len(comparisons):,} compared systems{collection.condition}"
     text = f"Verdicts on {systems}: {verdicts}."
+    power, hidden = None, find_hidden_difference(collection)
+    if hidden is not None:
+        queries, groups = len(collection.queries), len(set(collection.groups))
+        within = "" if groups == queries else f" in {pluralize(groups, 'group')}"
+        power = Finding(
+            f"Too few queries for {hidden.candidate}: the minimum detectable difference (80 % "
+            f"power) with {pluralize(queries, 'query')}{within} is "
+            f"{format_number(hidden.min_detectable_difference)}; observed: "
+            f"{format_number(hidden.difference, signed=True)}.",
+            key="power",
+        )
     findings = (
         Finding(text, key="verdict counts") if len(comparisons) > 1 else None,
         *compared_findings(collection),
         _fusion_finding(report, collection),
         *reranker_findings(report, collection),
-        _power_finding(collection),
+        power,
         _headroom(collection),
         group_finding(report, collection),
         *repeat_findings(collection),
@@ -435,11 +431,6 @@ def compared_findings(collection: Collection) -> Iterator[Finding]:
     counts = (len(collection.competitors), len(set(collection.groups)))
     rows, best = collection.ranked_comparisons, collection.first_group
     yield from answer_findings(rows, best, *counts, find_preference(collection))
-    yield from sign_findings(collection)
-
-
-def sign_findings(collection: Collection) -> Iterator[Finding]:
-    """Yield the systems that gain in one of the first two measures and lose in the other."""
     names = []
     for row in collection.ranked_systems:
         pair = [collection.comparison(row.name, name) for name in collection.measures[:2]]
@@ -451,22 +442,6 @@ def sign_findings(collection: Collection) -> Iterator[Finding]:
         measures = " and ".join(map(display_measure, collection.measures[:2]))
         text = f"{measures} differ in sign for {count}: {list_names(names)}."
         yield Finding(text, key="signs")
-
-
-def _power_finding(collection: Collection) -> Finding | None:
-    """Whether there were too few queries to detect the observed difference."""
-    hidden = find_hidden_difference(collection)
-    if hidden is None:
-        return None
-    queries, groups = len(collection.queries), len(set(collection.groups))
-    within = "" if groups == queries else f" in {pluralize(groups, 'group')}"
-    return Finding(
-        f"Too few queries for {hidden.candidate}: the minimum detectable difference (80 % power) "
-        f"with {pluralize(queries, 'query')}{within} is "
-        f"{format_number(hidden.min_detectable_difference)}; observed: "
-        f"{format_number(hidden.difference, signed=True)}.",
-        key="power",
-    )
 
 
 def _headroom(collection: Collection) -> Finding | None:

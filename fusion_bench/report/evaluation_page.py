@@ -332,10 +332,25 @@ def build_starter_page(report: Report, notes: Sequence[str]) -> page.Page:
     full_page = build_page(report)
     table = primary_table(report, collection)
     rows = tuple(row for row in table.rows if row.tone != "reference")
+    primary = display_measure(collection.primary_measure)
+    queries = pluralize(len(collection.queries), "query")
+    known = [
+        comparison.min_detectable_difference
+        for comparison in collection.ranked_comparisons
+        if comparison.min_detectable_difference is not None
+    ]
+    power = f"With {queries} no difference can be shown: too few queries changed."
+    if known:
+        middle, least, most = map(format_number, (median(known), min(known), max(known)))
+        power = (
+            f"With {queries} you can see differences of ≥ {middle} in {primary}: the median "
+            "minimum detectable difference (80 % power, all comparisons together at level "
+            f"{report.alpha:g}; {least} to {most} by system)."
+        )
     systems = page.Section(
-        title=f"{collection.name}: {pluralize(len(collection.queries), 'query')}",
+        title=f"{collection.name}: {queries}",
         findings=(
-            page.Finding(_describe_power(report, collection), key="power"),
+            page.Finding(power, key="power"),
             *evaluation_findings.compared_findings(collection),
         ),
         parts=(
@@ -351,25 +366,6 @@ def build_starter_page(report: Report, notes: Sequence[str]) -> page.Page:
         full_page.headline,
         full_page.provenance,
         advice=full_page.advice,
-    )
-
-
-def _describe_power(report: Report, collection: report_records.Collection) -> str:
-    """Which differences the queries suffice to see, by the rule of the table."""
-    primary = display_measure(collection.primary_measure)
-    queries = pluralize(len(collection.queries), "query")
-    known = [
-        comparison.min_detectable_difference
-        for comparison in collection.ranked_comparisons
-        if comparison.min_detectable_difference is not None
-    ]
-    if not known:
-        return f"With {queries} no difference can be shown: too few queries changed."
-    middle, least, most = map(format_number, (median(known), min(known), max(known)))
-    return (
-        f"With {queries} you can see differences of ≥ {middle} in {primary}: the median minimum "
-        f"detectable difference (80 % power, all comparisons together at level {report.alpha:g}; "
-        f"{least} to {most} by system)."
     )
 
 

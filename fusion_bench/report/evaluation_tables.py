@@ -212,7 +212,11 @@ def grid_table(collection: Collection) -> Table | None:
     def cell(blend: str, row: Mapping[str, SystemResult]) -> str:
         if blend not in row:
             return ""
-        return "/".join(_format_short(row[blend].measures[name].mean) for name in measures)
+        means = [row[blend].measures[name].mean for name in measures]
+        return "/".join(
+            "n/a" if mean is None or not is_known(mean) else f"{mean:.3f}".removeprefix("0")
+            for mean in means
+        )
 
     def name(row: Mapping[str, SystemResult]) -> str:
         return (row.get(plain) or next(iter(row.values()))).name
@@ -237,11 +241,6 @@ def _name_blend(blend: str, plain: str, fusions: Iterable[Mapping[str, SystemRes
         if {blend, plain} <= row.keys() and row[blend].name.startswith(row[plain].name):
             return row[blend].name.removeprefix(row[plain].name).strip(" ,:+-_") or method
     return method
-
-
-def _format_short(mean: float | None) -> str:
-    """``.602``; ``n/a`` if there is no mean."""
-    return f"{mean:.3f}".removeprefix("0") if mean is not None and is_known(mean) else "n/a"
 
 
 def _format_mean_interval(result: MeasureResult) -> str:

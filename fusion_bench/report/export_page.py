@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from fusion_bench.evaluation.export_records import ExportReport, ReplayRecord
@@ -10,7 +9,7 @@ from fusion_bench.evaluation.report_records import ComparisonResult
 from fusion_bench.experiment.dialect import Fidelity
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.answer_texts import COUNTS, DIFFERENCE, format_answer, interval_column
-from fusion_bench.report.page import Column, Finding, Page, Section, Table, Tone, make_table
+from fusion_bench.report.page import Column, Finding, Page, Section, Tone, make_table
 from fusion_bench.util.formatting import format_interval, format_number, pluralize
 
 TONES: dict[Fidelity, Tone] = {
@@ -30,54 +29,41 @@ MEANINGS: dict[Fidelity, str] = {
 def build_export_page(report: ExportReport) -> Page:
     """What is lost and why, what else to do, and what it costs."""
     changes = map(_describe_changes, report.replays)
-    sections = [Section(findings=(*changes, *_list_findings(report)))]
+    tone: Tone = "plain" if report.fidelity in {"exact", "rank-equivalent"} else "warning"
+    findings = [Finding(reason, tone, "reason") for reason in report.reasons]
+    findings += [Finding(note, key="note") for note in report.notes]
+    if report.not_replayed is not None and report.fidelity == "approximate":
+        text = f"Not replayed on data: {report.not_replayed}."
+        findings.append(Finding(text, "warning", "not replayed"))
+    sections = [Section(findings=(*changes, *findings))]
     if report.replays:
-        sections.append(Section(parts=(_build_table(report.replays),)))
+        columns: list[Column[ReplayRecord]] = [
+            Column("dataset", lambda replay: replay.dataset, is_text=True),
+            Column("queries", lambda replay: f"{replay.queries:,}"),
+            Column("system", lambda replay: format_number(replay.system_mean)),
+            Column("exported", lambda replay: format_number(replay.export_mean)),
+            DIFFERENCE.of(_find_comparison),
+            replace(interval_column(report.replays[0].alpha), cell=_format_interval),
+            COUNTS.of(_find_comparison),
+            Column("answer", _format_answer, is_text=True),
+        ]
+        measure = display_measure(report.replays[0].comparison.measure)
+        note = (
+            f"{measure} of your system, and of the system that was written. Difference = "
+            "exported - system, paired by query. w/t/l = queries won, tied and lost."
+        )
+        table = make_table(f"Cost in {measure}", columns, report.replays, notes=(note,))
+        sections.append(Section(parts=(table,)))
     title = f"Export: {report.system} to {report.title} {report.version}"
-    return Page(title, tuple(sections), _describe_fidelity(report))
-
-
-def _describe_fidelity(report: ExportReport) -> Finding:
-    """What the fidelity means, and whether what was written is another system on the data."""
-    text, tone = f"{report.fidelity}: {MEANINGS[report.fidelity]}", TONES[report.fidelity]
+    text = f"{report.fidelity}: {MEANINGS[report.fidelity]}"
     queries = sum(replay.queries for replay in report.replays)
     changed = sum(replay.changed_queries for replay in report.replays)
     if changed:
         text = f"{text}: here {changed:,} of {queries:,} queries change their top"
     elif report.replays and report.fidelity == "approximate":
         text = f"{text}, but on none of the {pluralize(queries, 'query')} here"
-    return Finding(f"{text}.", tone, "fidelity")
-
-
-def _list_findings(report: ExportReport) -> Iterator[Finding]:
-    """Reasons, then notes."""
-    is_lossy = report.fidelity not in {"exact", "rank-equivalent"}
-    for reason in report.reasons:
-        yield Finding(reason, "warning" if is_lossy else "plain", "reason")
-    for note in report.notes:
-        yield Finding(note, key="note")
-    if report.not_replayed is not None and report.fidelity == "approximate":
-        text = f"Not replayed on data: {report.not_replayed}."
-        yield Finding(text, "warning", "not replayed")
-
-
-def _build_table(replays: tuple[ReplayRecord, ...]) -> Table:
-    columns: list[Column[ReplayRecord]] = [
-        Column("dataset", lambda replay: replay.dataset, is_text=True),
-        Column("queries", lambda replay: f"{replay.queries:,}"),
-        Column("system", lambda replay: format_number(replay.system_mean)),
-        Column("exported", lambda replay: format_number(replay.export_mean)),
-        DIFFERENCE.of(_find_comparison),
-        replace(interval_column(replays[0].alpha), cell=_format_interval),
-        COUNTS.of(_find_comparison),
-        Column("answer", _format_answer, is_text=True),
-    ]
-    measure = display_measure(replays[0].comparison.measure)
-    note = (
-        f"{measure} of your system, and of the system that was written. Difference = "
-        "exported - system, paired by query. w/t/l = queries won, tied and lost."
-    )
-    return make_table(f"Cost in {measure}", columns, replays, notes=(note,))
+    headline = Finding(f"{text}.", TONES[report.fidelity], "fidelity")
+    return Page(title, tuple(sections), headline)
 
 
 def _find_comparison(replay: ReplayRecord) -> ComparisonResult:

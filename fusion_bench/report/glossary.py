@@ -73,15 +73,13 @@ WORDS: Final[tuple[Term, ...]] = (
         "ERR@20",
         "The expected value of 1 ÷ the rank at which a reader stops who is satisfied by documents "
         "of higher grades with a higher probability. Expected reciprocal rank.",
-        (),
-        "ERR",
+        measure="ERR",
     ),
     Term(
         "RBP",
         "The rate of relevant documents for a reader who goes on from each place to the next with "
         "a fixed probability. Rank-biased precision.",
-        (),
-        "RBP",
+        measure="RBP",
     ),
     Term(
         "judged",
@@ -93,8 +91,7 @@ WORDS: Final[tuple[Term, ...]] = (
         "Judged@10",
         "The share of a system's first 10 documents that are judged. If it is low or differs "
         "between systems, judge more documents before you believe a difference.",
-        (),
-        "Judged",
+        measure="Judged",
     ),
     Term(
         "if judged",
@@ -247,8 +244,7 @@ WORDS: Final[tuple[Term, ...]] = (
     Term("run", "A file with the ranked list of one retriever for each query.", ("list",)),
     Term("source", "One ranked list of a query as a system reads it: a run, or a stage."),
     Term(
-        "fusion",
-        "One order made of several ranked lists, such as by reciprocal rank fusion (rrf).",
+        "fusion", "One order made of several ranked lists, such as by reciprocal rank fusion (rrf)."
     ),
     Term(
         "reranker",
@@ -455,10 +451,7 @@ METHODS: Final[tuple[Term, ...]] = (
         "Boosted trees over ranks, scores and agreement, fitted for nDCG on training queries. "
         "It needs the package lightgbm.",
     ),
-    Term(
-        "none",
-        "No reranker takes part. The fused list stays as it is.",
-    ),
+    Term("none", "No reranker takes part. The fused list stays as it is."),
     Term(
         "replace",
         "The reranker's order replaces the order of the first documents (depth). The other "

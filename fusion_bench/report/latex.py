@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from string import ascii_lowercase
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from fusion_bench._version import __version__
 from fusion_bench.errors import UnknownNameError
@@ -167,28 +167,19 @@ def render_paper_tables(
     coverage = format_coverage(settings["alpha"])
     family = describe_family(size, coverage)
     compared = compare_tables([plan.table for plan in plans], **settings, every=True)
-    tests = [
-        _Tests(
-            *(plan, family, settings["alpha"]),
-            {(item.measure, item.candidate): item for item in comparisons},
-            _find_letters(plan, settings) if letters else {},
-        )
-        for plan, comparisons in zip(plans, compared, strict=True)
-    ]
+    seed, alpha, tests = settings["seed"], settings["alpha"], []
+    for plan, comparisons in zip(plans, compared, strict=True):
+        marked: dict[tuple[str, str], str] = {}
+        for measure in plan.table.measures if letters else ():
+            systems = plan.table.values_of(measure)
+            superior = find_rivals(systems, plan.table.keys, seed=seed, alpha=alpha)
+            means = {name: exact_mean(each.values) for name, each in systems.items()}
+            names = sorted(systems, key=lambda name: -means[name])
+            assigned = assign_letters(names, superior).items()
+            marked |= {(measure, name): letter for name, letter in assigned}
+        items = {(item.measure, item.candidate): item for item in comparisons}
+        tests.append(_Tests(plan, family, alpha, items, marked))
     return "\n".join(map(_render_table, tests, shown))
-
-
-def _find_letters(plan: ComparisonPlan, settings: Mapping[str, Any]) -> dict[tuple[str, str], str]:
-    letters = {}
-    for measure in plan.table.measures:
-        systems = plan.table.values_of(measure)
-        superior = find_rivals(
-            systems, plan.table.keys, seed=settings["seed"], alpha=settings["alpha"]
-        )
-        names = sorted(systems, key=lambda name: -exact_mean(systems[name].values))
-        for name, marks in assign_letters(names, superior).items():
-            letters[measure, name] = marks
-    return letters
 
 
 def assign_letters(names: Sequence[str], superior: Mapping[str, frozenset[str]]) -> dict[str, str]:
@@ -233,7 +224,20 @@ def _render_table(tests: _Tests, columns: Sequence[str]) -> str:
         r"\end{tabular}",
     ]
     caption = escape_latex(f"{left.name}: means over {pluralize(len(left.queries), 'query')}.")
-    notes = " ".join(_list_notes(tests))
+    texts: list[str] = []
+    base = escape_latex(tests.plan.table.baseline)
+    if tests.comparisons:
+        texts.append(
+            rf"$\uparrow$, $\downarrow$: better, worse than {base}, each measure by itself."
+        )
+        texts.append(escape_latex(tests.family))
+    if any(item.answer == "unjudged decide" for item in tests.comparisons.values()):
+        texts.append("?: unjudged documents decide.")
+    if tests.letters:
+        texts.append(
+            "Systems that share a letter in a column are not shown to differ, over all pairs."
+        )
+    notes = " ".join(texts)
     return _wrap_latex(lines, caption, label=make_safe_name(left.name), notes=notes)
 
 
@@ -245,34 +249,17 @@ def _cells(tests: _Tests, system: str, columns: Sequence[str]) -> Iterator[str]:
     yield escape_latex(system)
     for column in columns:
         if column not in differences:
-            yield _mean_cell(tests, system, column)
+            item = tests.comparisons.get((column, system))
+            letters = tests.letters.get((column, system), "")
+            marks = [MARKS.get(item.answer or "", "") if item else ""]
+            marks += [rf"\mathrm{{{letters}}}"] if letters else []
+            mean = exact_mean(tests.plan.table.systems[system][column].values)
+            above = " ".join(filter(None, marks))
+            yield (f"{format_number(mean)}$^{{{above}}}$" if above else format_number(mean))
         elif primary is None:
             yield "--"
         else:
             yield escape_latex(LATEX_MINUS.sub("−", differences[column].cell(primary)))
-
-
-def _mean_cell(tests: _Tests, system: str, measure: str) -> str:
-    """The mean with its mark and its letters."""
-    item = tests.comparisons.get((measure, system))
-    letters = tests.letters.get((measure, system), "")
-    marks = [MARKS.get(item.answer or "", "") if item else ""]
-    marks += [rf"\mathrm{{{letters}}}"] if letters else []
-    mean = exact_mean(tests.plan.table.systems[system][measure].values)
-    above = " ".join(filter(None, marks))
-    return f"{format_number(mean)}$^{{{above}}}$" if above else format_number(mean)
-
-
-def _list_notes(tests: _Tests) -> Iterator[str]:
-    """What the marks mean, and by which test, as LaTeX."""
-    base = escape_latex(tests.plan.table.baseline)
-    if tests.comparisons:
-        yield rf"$\uparrow$, $\downarrow$: better, worse than {base}, each measure by itself."
-        yield escape_latex(tests.family)
-    if any(item.answer == "unjudged decide" for item in tests.comparisons.values()):
-        yield "?: unjudged documents decide."
-    if tests.letters:
-        yield "Systems that share a letter in a column are not shown to differ, over all pairs."
 
 
 def escape_latex(text: str) -> str:
@@ -293,7 +280,26 @@ def render_latex(table: Table, caption: str, *, label: str) -> str:
         label: For ``\ref``, below ``tab:``; letters, digits and few marks.
     """
     notes = " ".join(map(escape_latex, table.notes))
-    return _wrap_latex(_tabular_lines(table), escape_latex(caption), label=label, notes=notes)
+    lines: list[str] = []
+    alignment = "".join("l" if column.is_text else "r" for column in table.columns)
+    lines.append(rf"\begin{{tabular}}{{{alignment}}}")
+    lines.append(r"  \toprule")
+    lines.append(_latex_row([escape_latex(column.header) for column in table.columns]))
+    lines.append(r"  \midrule")
+    before: Tone = "reference"
+    for row in table.rows:
+        if row.tone == "reference" != before:
+            lines.append(r"  \midrule")
+        before = row.tone
+        command = {"baseline": r"\textbf", "reference": r"\emph"}.get(row.tone)
+        cells = []
+        for cell, column in zip(row.cells, table.columns, strict=True):
+            text = escape_latex(cell if column.is_text else LATEX_MINUS.sub("−", cell))
+            cells.append(f"{command}{{{text}}}" if command and text else text)
+        lines.append(_latex_row(cells))
+    lines.append(r"  \bottomrule")
+    lines.append(r"\end{tabular}")
+    return _wrap_latex(lines, escape_latex(caption), label=label, notes=notes)
 
 
 def _wrap_latex(lines: Iterable[str], caption: str, *, label: str, notes: str = "") -> str:
@@ -309,27 +315,6 @@ def _wrap_latex(lines: Iterable[str], caption: str, *, label: str, notes: str = 
         r"\end{table}",
     )
     return "\n".join(whole) + "\n"
-
-
-def _tabular_lines(table: Table) -> Iterator[str]:
-    alignment = "".join("l" if column.is_text else "r" for column in table.columns)
-    yield rf"\begin{{tabular}}{{{alignment}}}"
-    yield r"  \toprule"
-    yield _latex_row([escape_latex(column.header) for column in table.columns])
-    yield r"  \midrule"
-    before: Tone = "reference"
-    for row in table.rows:
-        if row.tone == "reference" != before:
-            yield r"  \midrule"
-        before = row.tone
-        command = {"baseline": r"\textbf", "reference": r"\emph"}.get(row.tone)
-        cells = []
-        for cell, column in zip(row.cells, table.columns, strict=True):
-            text = escape_latex(cell if column.is_text else LATEX_MINUS.sub("−", cell))
-            cells.append(f"{command}{{{text}}}" if command and text else text)
-        yield _latex_row(cells)
-    yield r"  \bottomrule"
-    yield r"\end{tabular}"
 
 
 def _latex_row(cells: Iterable[str]) -> str:

@@ -127,7 +127,14 @@ def _part_lines(part: Part) -> Iterator[str]:
                 yield from (_escape_paragraph(part.caption), "")
             yield from (f"![{escape_markdown(part.title)}]({part.file})", "")
         case YamlBlock():
-            yield from (f"{_escape_paragraph(part.title)}:", "", *_yaml_lines(part.data))
+            text = yaml.dump(
+                part.data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100
+            ).rstrip()
+            text = INVISIBLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+            # The fence is longer than any run of backticks in the text.
+            longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+            fence = "`" * max(3, longest + 1)
+            yield from (f"{_escape_paragraph(part.title)}:", "", f"{fence}yaml", text, fence, "")
 
 
 def format_table(table: Table) -> Iterator[str]:
@@ -161,15 +168,6 @@ def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _represent_text)
 
 
-def _yaml_lines(data: object) -> Iterator[str]:
-    """A YAML block whose fence is longer than any run of backticks in it."""
-    text = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100).rstrip()
-    text = INVISIBLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    yield from (f"{fence}yaml", text, fence, "")
-
-
 MAX_SUMMARY_LINES = 40
 #: Sections, rows of a table and findings; the first that fit into the lines are taken.
 SUMMARY_LIMITS = (
@@ -194,27 +192,24 @@ def render_summary(page: Page) -> str:
     Returns:
         Markdown of at most 40 lines.
     """
-    texts = (_render_shortened(page, *limits) for limits in SUMMARY_LIMITS)
-    return next(text for text in texts if len(text.splitlines()) <= MAX_SUMMARY_LINES)
-
-
-def _render_shortened(page: Page, sections: int, rows: int, findings: int) -> str:
-    shown = [section for section in page.sections if not section.is_folded]
-    short = [_shorten_section(section, rows, findings) for section in shown[:sections]]
-    if len(shown) > sections:
-        more = pluralize(len(shown) - sections, "more section")
-        short.append(Section(text=f"{more} in the full report."))
     headline = page.headline
     if headline is not None and len(headline.details) > MAX_DETAILS:
         more = f"{len(headline.details) - MAX_DETAILS} more in the full report."
         headline = replace(headline, details=(*headline.details[:MAX_DETAILS], more))
     advice = page.advice[:MAX_ADVICE]
-    short_page = replace(
-        page, sections=tuple(short), headline=headline, advice=advice, provenance=None
-    )
-    text = render_page(short_page)
     origin = "" if page.provenance is None else page.provenance.summary
-    return f"{text}\n*{escape_markdown(origin)}*\n" if origin else text
+    page = replace(page, headline=headline, advice=advice, provenance=None)
+    shown = [section for section in page.sections if not section.is_folded]
+    for sections, rows, findings in SUMMARY_LIMITS:
+        short = [_shorten_section(section, rows, findings) for section in shown[:sections]]
+        if len(shown) > sections:
+            more = pluralize(len(shown) - sections, "more section")
+            short.append(Section(text=f"{more} in the full report."))
+        text = render_page(replace(page, sections=tuple(short)))
+        text += f"\n*{escape_markdown(origin)}*\n" if origin else ""
+        if len(text.splitlines()) <= MAX_SUMMARY_LINES:
+            break
+    return text
 
 
 def _shorten_section(section: Section, rows: int, findings: int) -> Section:

@@ -133,25 +133,22 @@ def build_power_page(plan: PowerPlan) -> Page:
         parts=(make_table(title, columns, plan.rules, notes=notes), *_build_hand_tables(plan)),
     )
     first = warning_sections(plan.warnings)
-    headline = Finding(_describe_need(plan), key="decision")
+    rule, power = plan.rules[0], _format_power(plan)
+    if rule.detectable is not None and plan.spread.queries is not None:
+        need = (
+            f"{pluralize(plan.spread.queries, 'query')} show a true difference of "
+            f"{format_number(rule.detectable)} with power {power}."
+        )
+    else:
+        needs = [f"{each.difference:g} takes {each.needed or 'n/a'}" for each in rule.differences]
+        need = f"Queries to show a true difference with power {power}: {', '.join(needs)}."
+    headline = Finding(need, key="decision")
     source = f"standard deviation {plan.spread.sd:g}"
     if of is not None:
         source = (
             f"{of.candidate} against {of.baseline}, {display_measure(of.measure)}, {of.collection}"
         )
     return Page(f"Power: {source}", (*first, section), headline)
-
-
-def _describe_need(plan: PowerPlan) -> str:
-    """What the queries at hand show, or how many a difference takes, by the first rule."""
-    rule, power = plan.rules[0], _format_power(plan)
-    if rule.detectable is not None and plan.spread.queries is not None:
-        return (
-            f"{pluralize(plan.spread.queries, 'query')} show a true difference of "
-            f"{format_number(rule.detectable)} with power {power}."
-        )
-    needs = [f"{each.difference:g} takes {each.needed or 'n/a'}" for each in rule.differences]
-    return f"Queries to show a true difference with power {power}: {', '.join(needs)}."
 
 
 def _list_facts(plan: PowerPlan) -> Iterator[tuple[str, str]]:

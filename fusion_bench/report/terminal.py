@@ -244,11 +244,27 @@ def print_table(table: Table, console: Console, full_page: str = "") -> None:
         full_page: The file that has every column; empty = there is none.
     """
     _print_text(console, table.title, style="bold")
-    layout = fit_table(_escape_table(table.mark_best("  "), console), _page_width(console))
+    marked = table.mark_best("  ")
+    columns = tuple(
+        replace(column, header=_escape_text(column.header, console)) for column in marked.columns
+    )
+    rows = tuple(
+        replace(row, cells=tuple(_escape_text(cell, console) for cell in row.cells))
+        for row in marked.rows
+    )
+    layout = fit_table(replace(marked, columns=columns, rows=rows), _page_width(console))
     for i, block in enumerate(layout.blocks):
         if i:
             console.print()
-        _print_block(block, console)
+        shown = block.table
+        rule = "─" if console.encoding.lower().startswith("utf") else "-"
+        rule *= sum(block.widths) + GAP * (len(block.widths) - 1)
+        _print_row(Row(tuple(column.header for column in shown.columns)), block, console, "bold")
+        console.print(Text(rule), soft_wrap=True)
+        for before, row in zip((None, *shown.rows), shown.rows, strict=False):
+            if before is not None and row.tone == "reference" != before.tone:
+                console.print()
+            _print_row(row, block, console, STYLES[row.tone])
     for note in table.notes:
         _print_text(console, note, style="dim")
     if layout.dropped:
@@ -256,30 +272,6 @@ def print_table(table: Table, console: Console, full_page: str = "") -> None:
         names = ", ".join(layout.dropped)
         text = f"{DROPPED_COLUMNS}: {names} ({place}use {layout.full_width} columns)."
         _print_text(console, text, style="dim")
-
-
-def _escape_table(table: Table, console: Console) -> Table:
-    columns = tuple(
-        replace(column, header=_escape_text(column.header, console)) for column in table.columns
-    )
-    rows = tuple(
-        replace(row, cells=tuple(_escape_text(cell, console) for cell in row.cells))
-        for row in table.rows
-    )
-    return replace(table, columns=columns, rows=rows)
-
-
-def _print_block(block: TableBlock, console: Console) -> None:
-    """Header, rule and rows; reference rows stand apart."""
-    table = block.table
-    rule = "─" if console.encoding.lower().startswith("utf") else "-"
-    rule *= sum(block.widths) + GAP * (len(block.widths) - 1)
-    _print_row(Row(tuple(column.header for column in table.columns)), block, console, "bold")
-    console.print(Text(rule), soft_wrap=True)
-    for before, row in zip((None, *table.rows), table.rows, strict=False):
-        if before is not None and row.tone == "reference" != before.tone:
-            console.print()
-        _print_row(row, block, console, STYLES[row.tone])
 
 
 def _print_row(row: Row, block: TableBlock, console: Console, style: str) -> None:
@@ -347,7 +339,22 @@ def fit_table(table: Table, width: int) -> TableLayout:
     if table.is_transposable and _total_width(_wrapped_widths(fitted, COMFORTABLE_TEXT)) > width:
         fitted = fitted.transpose()
     dropped = tuple(name for i, name in enumerate(name_columns(table)) if i not in kept)
-    return TableLayout(tuple(_split_columns(fitted, width)), dropped, full_width)
+    blocks: list[TableBlock] = []
+    minimum = _wrapped_widths(fitted, 0)
+    leading = [0]
+    while fitted.columns[len(leading) : len(leading) + 1] and fitted.columns[len(leading)].is_name:
+        leading.append(len(leading))
+    indices = [*leading]
+    for i in range(len(leading), len(fitted.columns)):
+        if (
+            len(indices) > len(leading)
+            and _total_width([minimum[j] for j in (*indices, i)]) > width
+        ):
+            blocks.append(_make_block(fitted.select_columns(set(indices).__contains__), width))
+            indices = [*leading]
+        indices.append(i)
+    blocks.append(_make_block(fitted.select_columns(set(indices).__contains__), width))
+    return TableLayout(tuple(blocks), dropped, full_width)
 
 
 def name_columns(table: Table) -> tuple[str, ...]:
@@ -358,24 +365,6 @@ def name_columns(table: Table) -> tuple[str, ...]:
         f"{header} of {before}" if before and headers.count(header) > 1 else header
         for before, header in pairs
     )
-
-
-def _split_columns(table: Table, width: int) -> Iterator[TableBlock]:
-    """One block, or several that repeat the leading columns of names."""
-    minimum = _wrapped_widths(table, 0)
-    leading = [0]
-    while table.columns[len(leading) : len(leading) + 1] and table.columns[len(leading)].is_name:
-        leading.append(len(leading))
-    indices = [*leading]
-    for i in range(len(leading), len(table.columns)):
-        if (
-            len(indices) > len(leading)
-            and _total_width([minimum[j] for j in (*indices, i)]) > width
-        ):
-            yield _make_block(table.select_columns(set(indices).__contains__), width)
-            indices = [*leading]
-        indices.append(i)
-    yield _make_block(table.select_columns(set(indices).__contains__), width)
 
 
 def _make_block(table: Table, width: int) -> TableBlock:

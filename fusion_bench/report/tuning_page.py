@@ -25,21 +25,19 @@ from fusion_bench.report.answer_texts import (
 )
 from fusion_bench.report.evaluation_findings import describe_few_repeats
 from fusion_bench.report.page import Finding, Page, Picture, Section, Tone, YamlBlock
-from fusion_bench.report.tuning_advice import (
-    advised_effort,
-    find_better_effort,
-    is_better_by_less,
-)
 from fusion_bench.report.tuning_tables import tuning_tables
 from fusion_bench.report.tuning_texts import (
+    advised_effort,
     describe_changes,
     describe_claim,
     describe_held_out,
     describe_look,
     describe_verdict,
+    find_better_effort,
     format_gain,
     format_paired,
     format_value,
+    is_better_by_less,
     pareto_texts,
     shown_condition,
 )
@@ -87,6 +85,10 @@ def _find_warnings(report: records.TuningReport) -> list[DataWarning]:
     ]
 
 
+#: Said where the dataset joins no groups.
+UNSHIPPED = " So nothing ships: a held-out query may be a copy of a tuning query."
+
+
 def _evidence(report: records.TuningReport) -> Iterator[Finding]:
     yield Finding(
         describe_verdict(report), _verdict_tone(report), "verdict", tuple(_list_details(report))
@@ -102,7 +104,8 @@ def _evidence(report: records.TuningReport) -> Iterator[Finding]:
         "unseen losses": ""
         if report.is_default_chosen
         else unseen_losses(report.held_out.groups) or "",
-        "groups": _describe_grouping(report),
+        "groups": CHOSEN_GROUPING.get(report.grouping, "")
+        + UNSHIPPED * (report.grouping == "none"),
         "optimism": _describe_optimism(report),
         "nested cross-validation": _describe_folds(report),
         "plateau": _describe_plateau(report),
@@ -150,12 +153,6 @@ def _list_details(report: records.TuningReport) -> Iterator[str]:
         changes = describe_changes(report)
         yield f"Tuned: {changes}." if changes else "Tuned: no parameter changed."
         yield describe_held_out(report)
-
-
-def _describe_grouping(report: records.TuningReport) -> str:
-    """How groups were joined, where the dataset says so; empty = by default."""
-    unshipped = " So nothing ships: a held-out query may be a copy of a tuning query."
-    return CHOSEN_GROUPING.get(report.grouping, "") + unshipped * (report.grouping == "none")
 
 
 def _describe_list_repeats(report: records.TuningReport) -> str:

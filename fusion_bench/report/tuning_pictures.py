@@ -36,13 +36,30 @@ def tuning_pictures(report: records.TuningReport) -> Iterator[Picture]:
         f"{best.number} of {len(report.trials):,}, has {format_number(best.value)}. {advice} The "
         "axis omits the worst quarter of the trials where they are below the default."
     )
+    front = held_out = ""
+    if report.front is not None:
+        front = (
+            "Better points are left and high: more quality for less effort. Where the line is "
+            "flat, more effort buys nothing. The front was found on the tuning queries; the "
+            "triangles are the same systems on held-out queries. "
+            f"{' '.join(pareto_texts(report, report.front))}"
+        )
+    gain = report.held_out
+    if any(side.wins + side.losses for side in (gain, report.tune)):
+        interval = format_interval(gain.low, gain.high, signed=True)
+        held_out = (
+            f"Left, one bar a held-out query: {gain.wins:,} gain, {gain.losses:,} lose, "
+            f"{gain.ties:,} tie. Right, the mean with its interval {interval}: above 0 the verdict "
+            "is ship, below 0 worse, below the dotted line keep. The gray interval of the tuning "
+            "queries is biased, because the parameters were chosen there."
+        )
     pictures = (
-        Picture("held-out.png", "Held-out differences", _describe_held_out(report)),
+        Picture("held-out.png", "Held-out differences", held_out),
         Picture("history.png", "Optimization history", history),
         Picture("slices.png", "Slices", slices),
         Picture("folds.png", "Spread over the folds", _describe_folds(report)),
         Picture("calibration.png", "Calibration of the rerank scores", _describe_fit(report)),
-        Picture("front.png", "Quality against effort", _describe_front(report)),
+        Picture("front.png", "Quality against effort", front),
     )
     return (picture for picture in pictures if picture.caption)
 
@@ -98,20 +115,6 @@ def _describe_folds(report: records.TuningReport) -> str:
     return caption
 
 
-def _describe_held_out(report: records.TuningReport) -> str:
-    """Empty where no query differs."""
-    gain = report.held_out
-    if not any(side.wins + side.losses for side in (gain, report.tune)):
-        return ""
-    return (
-        f"Left, one bar a held-out query: {gain.wins:,} gain, {gain.losses:,} lose, {gain.ties:,} "
-        "tie. Right, the mean with its interval "
-        f"{format_interval(gain.low, gain.high, signed=True)}: above 0 the verdict is ship, below "
-        "0 worse, below the dotted line keep. The gray interval of the tuning queries is biased, "
-        "because the parameters were chosen there."
-    )
-
-
 def _describe_fit(report: records.TuningReport) -> str:
     """Describe the first list whose thresholds were fitted."""
     thresholds = next(iter(report.thresholds), None)
@@ -128,14 +131,4 @@ def _describe_fit(report: records.TuningReport) -> str:
         f"{format_percent(first.share)} in the lowest tenth (score {format_number(first.score)}) "
         f"and {format_percent(last.share)} in the highest ({format_number(last.score)}). Dashed: "
         "default thresholds; solid: tuned."
-    )
-
-
-def _describe_front(report: records.TuningReport) -> str:
-    if report.front is None:
-        return ""
-    return (
-        "Better points are left and high: more quality for less effort. Where the line is flat, "
-        "more effort buys nothing. The front was found on the tuning queries; the triangles are "
-        f"the same systems on held-out queries. {' '.join(pareto_texts(report, report.front))}"
     )

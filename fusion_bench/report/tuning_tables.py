@@ -150,7 +150,10 @@ def tuning_tables(report: records.TuningReport) -> Iterator[Table]:
     yield parameter_table(report)
     for field, gains in report.class_gains.items():
         if gains:
-            yield _class_gain_table(report, field, gains)
+            note = f"Held out. Intervals hold for all {field}s together; no verdict rests on them."
+            named = [(f"(no {field})" if name is None else name, gain) for name, gain in gains]
+            title = f"Gain by {'query type' if field == 'type' else field}"
+            yield _build_gain_table(report, title, (field, "default", "tuned"), named, [note])
     if report.per_type is not None:
         yield per_type_table(report, report.per_type)
     if report.front is not None:
@@ -168,9 +171,14 @@ def _build_gain_table(
 ) -> Table:
     """A row a gain; the verdict is that of the last one."""
     first, default, tuned = headers
+    values: tuple[Column[records.Gain], ...] = (
+        Column("queries", lambda gain: f"{gain.queries:,}", is_optional=True),
+        Column(default, lambda gain: format_number(gain.default)),
+        Column(tuned, lambda gain: format_number(gain.tuned)),
+    )
     columns: list[Column[tuple[str, records.Gain]]] = [
         Column(first, lambda pair: pair[0], is_text=True),
-        *columns_of(_gain_columns(report, default, tuned), lambda pair: pair[1]),
+        *columns_of((*values, *_tested_columns(report), answer_texts.COUNTS), lambda pair: pair[1]),
     ]
     tone = TONES.get(verdict, "plain")
     return make_table(
@@ -178,15 +186,6 @@ def _build_gain_table(
         notes=notes,
         tone=lambda pair: tone if pair is gains[-1] else "plain",
     )
-
-
-def _gain_columns(
-    report: records.TuningReport, default: str, tuned: str
-) -> Iterator[Column[records.Gain]]:
-    yield Column("queries", lambda gain: f"{gain.queries:,}", is_optional=True)
-    yield Column(default, lambda gain: format_number(gain.default))
-    yield Column(tuned, lambda gain: format_number(gain.tuned))
-    yield from (*_tested_columns(report), answer_texts.COUNTS)
 
 
 def _tested_columns(report: records.TuningReport) -> Iterator[Column[Any]]:
@@ -245,16 +244,6 @@ def _floor_table(report: records.TuningReport) -> Table:
         tone=lambda row: "warning" if row.name in report.first_group else "plain",
         is_best=lambda row: row.name in report.first_group,
     )
-
-
-def _class_gain_table(
-    report: records.TuningReport, field: str, gains: Sequence[tuple[str | None, records.Gain]]
-) -> Table:
-    """The held-out gain of each query type, or of each intent."""
-    note = f"Held out. Intervals hold for all {field}s together; no verdict rests on them."
-    named = [(f"(no {field})" if name is None else name, gain) for name, gain in gains]
-    title = f"Gain by {'query type' if field == 'type' else field}"
-    return _build_gain_table(report, title, (field, "default", "tuned"), named, [note])
 
 
 def per_type_table(report: records.TuningReport, result: records.PerTypeResult) -> Table:

@@ -23,7 +23,7 @@ from fusion_bench.util.files import show_path
 if TYPE_CHECKING:
     from fusion_bench.evaluation.details.report_details import ReportDetails
     from fusion_bench.evaluation.report_file import Report
-    from fusion_bench.report.tuning_records import ParetoFront, TuningReport
+    from fusion_bench.report.tuning_records import TuningReport
 
 
 def write_report(
@@ -61,7 +61,21 @@ def write_report(
     from fusion_bench.report.html.pages import evaluation_html
 
     options = options or PictureOptions()
-    figures = _evaluation_figures(report, options.plot_format, max_figures) if options.plots else ()
+    figures: list[list[Figure]] = []
+    if options.plots:
+        from fusion_bench.report.plots import make_figures
+
+        names: set[str] = set()
+        for collection in report.collections:
+            figures.append([])
+            for figure in islice(make_figures("evaluation", report, collection), max_figures):
+                name = make_safe_name(figure.file.removesuffix(".png"))
+                stem = f"{make_safe_name(collection.name)}-{name}"
+                # The first free one; no file system may take two names for one, whatever the case.
+                stems = (stem, *(f"{stem}-{n}" for n in range(1, len(names) + 1)))
+                stem = next(stem for stem in stems if stem.lower() not in names)
+                names.add(stem.lower())
+                figures[-1].append(replace(figure, file=f"{stem}.{options.plot_format}"))
     page = place_figures(evaluation_page.build_page(report), figures)
     texts = {"report.json": f"{report.model_dump_json()}\n", "report.md": render_page(page)}
     if options.html:  # with what changed since the report that the folder holds
@@ -130,13 +144,23 @@ def write_tuning(
         from fusion_bench.report.latex import render_latex_tables
 
         tables = render_latex_tables(page, "tuning")
+    front: dict[str, str] = {}
+    if report.front is not None:
+        # The efficient systems take the place of the tuned one.
+        data = yaml.safe_load(tuned)
+        base = data["baseline"]
+        named = {f"{base}, {report.front.point_name(p)}": p for p in report.front.efficient_points}
+        data["description"] = "Quality against rerank effort: the efficient systems. See tuning.md."
+        efficient = {name: point.config for name, point in named.items()}
+        data["systems"] = {base: data["systems"][base]} | efficient
+        front["front.yaml"] = f"{V1_NOTE * tuned.startswith(V1_NOTE)}{format_yaml(data)}"
     html = tuning_html(report, path, next_steps=next_steps) if options.html else ""
     texts = {
         "tuning.json": f"{report.model_dump_json()}\n",
         "tuning.md": render_page(page),
         **({"tuning.html": html} if html else {}),
         "tuned.yaml": tuned,
-        **({} if report.front is None else {"front.yaml": _front_experiment(tuned, report.front)}),
+        **front,
         **tables,
         **csv_files("tuning", record_rows(report), options.csv),
     }
@@ -179,37 +203,5 @@ def draw_figures(page: Page) -> dict[str, bytes]:
     }
 
 
-def _evaluation_figures(
-    report: Report, plot_format: str, max_figures: int | None
-) -> list[list[Figure]]:
-    """For each collection its figures, under file names that differ on any file system."""
-    from fusion_bench.report.plots import make_figures
-
-    names: set[str] = set()
-    figures: list[list[Figure]] = []
-    for collection in report.collections:
-        figures.append([])
-        for figure in islice(make_figures("evaluation", report, collection), max_figures):
-            name = make_safe_name(figure.file.removesuffix(".png"))
-            stem = f"{make_safe_name(collection.name)}-{name}"
-            # The first free one; case does not tell two names apart.
-            stems = (stem, *(f"{stem}-{n}" for n in range(1, len(names) + 1)))
-            stem = next(stem for stem in stems if stem.lower() not in names)
-            names.add(stem.lower())
-            figures[-1].append(replace(figure, file=f"{stem}.{plot_format}"))
-    return figures
-
-
 #: First line of what is tuned while the switch is off.
 V1_NOTE: Final = "# RAG_FUSION_V2_ENABLED was off: what this file holds ran as version 1.\n"
-
-
-def _front_experiment(tuned: str, front: ParetoFront) -> str:
-    """The tuned experiment with the efficient systems in place of the tuned one."""
-    data = yaml.safe_load(tuned)
-    base = data["baseline"]
-    efficient = {f"{base}, {front.point_name(p)}": p.config for p in front.efficient_points}
-    data["description"] = "Quality against rerank effort: the efficient systems. See tuning.md."
-    data["systems"] = {base: data["systems"][base]} | efficient
-    is_switched = tuned.startswith(V1_NOTE)
-    return f"{V1_NOTE if is_switched else ''}{format_yaml(data)}"

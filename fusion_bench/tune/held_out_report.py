@@ -30,7 +30,7 @@ from fusion_bench.io.dataset import Dataset
 from fusion_bench.measures import Measure
 from fusion_bench.ranking.plain_systems import fit_system
 from fusion_bench.report import tuning_records as model
-from fusion_bench.report.tuning_advice import PreferredSystem, recommend
+from fusion_bench.report.tuning_texts import PreferredSystem, recommend
 from fusion_bench.stats.inference import find_rivals, infer_family
 from fusion_bench.stats.unjudged import (
     QueryBounds,

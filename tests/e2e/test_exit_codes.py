@@ -21,7 +21,7 @@ from fusion_bench.errors import DataCheckError, FusionBenchError
 from fusion_bench.experiment.settings import GatePolicy
 from fusion_bench.gate.comparison import decide_exit_code
 from fusion_bench.gate.verdict import CheckResult, CheckStatus, find_blocking
-from fusion_bench.report.tuning_advice import Kind
+from fusion_bench.report.tuning_texts import Kind
 from fusion_bench.stats.comparison import Answer
 from tests.commands import leaf_commands, options_of
 from tests.gate import cases

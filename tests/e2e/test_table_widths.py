@@ -27,13 +27,13 @@ from fusion_bench.gate.baseline_files import read_baseline
 from fusion_bench.gate.formats import build_update_page
 from fusion_bench.gate.page import build_gate_page
 from fusion_bench.gate.run import run_gate
-from fusion_bench.gate.self_test.known_answers import (
+from fusion_bench.gate.self_test import (
     SelfTestResult,
+    build_self_test_page,
     measure_pass_rates,
     split_checks,
 )
-from fusion_bench.gate.self_test.page import build_self_test_page
-from fusion_bench.gate.self_test.whole_command import CaseOutcome
+from fusion_bench.gate.self_test_command import CaseOutcome
 from fusion_bench.gate.update import update_baseline
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import read_spec

@@ -12,7 +12,7 @@ from fusion_bench.api.threshold import threshold
 from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.system import System
-from fusion_bench.gate.self_test.known_answers import run_self_test
+from fusion_bench.gate.self_test import run_self_test
 from fusion_bench.gate.verdict import decide_false_answers
 from fusion_bench.stats.thresholds import allowed_answers
 from tests.docs.printed import ROOT, parse_console

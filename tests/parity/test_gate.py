@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.studies.self_test import build_checks
-from fusion_bench.gate.self_test.known_answers import measure_pass_rates, split_checks
+from fusion_bench.gate.self_test import measure_pass_rates, split_checks
 from tests.parity.collections import aligned
 
 pytestmark = pytest.mark.parity

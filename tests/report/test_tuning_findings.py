@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from fusion_bench.report.markdown import render_page
-from fusion_bench.report.tuning_advice import PreferredSystem
 from fusion_bench.report.tuning_page import build_page, tuning_findings
 from fusion_bench.report.tuning_records import Look
-from fusion_bench.report.tuning_texts import advise_next_look, format_level
+from fusion_bench.report.tuning_texts import PreferredSystem, advise_next_look, format_level
 from tests.report.tuning_cases import front, front_with_points, gain, record
 from tests.report.tuning_finding_cases import BM25, CASES, FEWEST, LOOK, chosen
 

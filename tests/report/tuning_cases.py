@@ -3,7 +3,6 @@
 from typing import Any
 
 from fusion_bench.evaluation.report_file import Provenance
-from fusion_bench.report.tuning_advice import recommend
 from fusion_bench.report.tuning_records import (
     CalibrationBin,
     ChosenTrial,
@@ -23,6 +22,7 @@ from fusion_bench.report.tuning_records import (
     TuningReport,
     TypeGain,
 )
+from fusion_bench.report.tuning_texts import recommend
 from fusion_bench.stats.power import SampleSize
 
 PARAMETERS = (

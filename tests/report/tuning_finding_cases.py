@@ -4,7 +4,6 @@ from typing import Any
 
 from fusion_bench.checks.collection_warnings import warn_near_duplicates
 from fusion_bench.checks.records import DataWarning, NearDuplicates
-from fusion_bench.report.tuning_advice import PreferredSystem
 from fusion_bench.report.tuning_records import (
     DataFacts,
     Look,
@@ -14,6 +13,7 @@ from fusion_bench.report.tuning_records import (
     ParetoPoint,
     Plateau,
 )
+from fusion_bench.report.tuning_texts import PreferredSystem
 from fusion_bench.stats.unjudged import UnjudgedResult
 from tests.report.cases import run
 from tests.report.tuning_cases import (

@@ -224,22 +224,18 @@ def _build_untyped_witness(subject: Subject) -> Witness:
     """A query without the field, with the whole system and with the one of the fallback."""
     names = subject.system.runs
     ranks = {f"d{i}": {name: 1 + (i + s) % 3 for s, name in enumerate(names)} for i in range(3)}
+    plain, whole = without_blend(subject.system), without_blend(subject.whole)
+    parts = subject.whole.class_configs
+    if parts is not None:
+        update = {"blend": plain.blend}
+        by_class = {name: part.model_copy(update=update) for name, part in parts.items()}
+        whole = whole.model_copy(update={subject.whole.class_field: by_class})
     return subject.make_witness(
         f"without a known {subject.class_field} the query gets the list of {subject.query_class!r}",
         rank_lists(ranks),
-        same_as=without_blend(subject.system),
-        system=without_blend(subject.whole).model_copy(update=_without_blends(subject)),
+        same_as=plain,
+        system=whole,
     )
-
-
-def _without_blends(subject: Subject) -> dict[str, object]:
-    """The parts by class, their blends left out."""
-    parts = subject.whole.class_configs
-    if parts is None:
-        return {}
-    plain = without_blend(subject.system).blend
-    by_class = {name: part.model_copy(update={"blend": plain}) for name, part in parts.items()}
-    return {subject.whole.class_field: by_class}
 
 
 #: Lists of weight 1 that ``three_lists`` divides by.

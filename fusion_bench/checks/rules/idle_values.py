@@ -185,22 +185,17 @@ def _check_blend(subject: lint_rule.Subject) -> Iterator[Idle]:
         text = "rerank scores on the unit scale are never below 0"
         yield Idle(("blend", "min_score"), text, _change(system, "blend", min_score=None))
     if isinstance(blend, RetrievalBlend):
-        yield from _check_weights(subject, blend)
-
-
-def _check_weights(subject: lint_rule.Subject, blend: RetrievalBlend) -> Iterator[Idle]:
-    """A term of the blend that weighs 0 at every rank."""
-    system = subject.system
-    retrieval, rerank = list_weights(blend)
-    if not retrieval.any() and _is_stated(blend, "retrieval"):
-        text = "the retrieval term weighs 0 at every rank"
-        yield Idle(("blend", "retrieval"), text, _change(system, "blend", retrieval="fused"))
-    is_clamped = getattr(system.fusion, "normalize", "none") == "three_lists"
-    is_plain = blend.tail == "keep" and blend.min_score is None and blend.missing != "below"
-    if not rerank.any() and is_plain and not is_clamped and system.min_relevance is None:
-        text = f"the rerank score weighs 0 at every rank: {blend.reranker} is paid for in vain"
-        other = system.model_copy(update={"blend": NoBlend()})
-        yield Idle(("blend", "reranker"), text, other)
+        system = subject.system
+        retrieval, rerank = list_weights(blend)
+        if not retrieval.any() and _is_stated(blend, "retrieval"):
+            text = "the retrieval term weighs 0 at every rank"
+            yield Idle(("blend", "retrieval"), text, _change(system, "blend", retrieval="fused"))
+        is_clamped = getattr(system.fusion, "normalize", "none") == "three_lists"
+        is_plain = blend.tail == "keep" and blend.min_score is None and blend.missing != "below"
+        if not rerank.any() and is_plain and not is_clamped and system.min_relevance is None:
+            text = f"the rerank score weighs 0 at every rank: {blend.reranker} is paid for in vain"
+            other = system.model_copy(update={"blend": NoBlend()})
+            yield Idle(("blend", "reranker"), text, other)
 
 
 def _build_witness(subject: lint_rule.Subject, idle: Idle) -> lint_rule.Witness:

@@ -46,7 +46,11 @@ def _check_parameter(parameter: Any) -> None:  # noqa: ANN401 - vendored types
         value = convert(context, text)
         if SURROGATE.search(repr(text)):
             raise typer.BadParameter(UNREADABLE, ctx=context, param=parameter)
-        if _is_number(value) and isinstance(text, str) and not is_decimal(text):
+        if (
+            (isinstance(value, int | float) and not isinstance(value, bool))
+            and isinstance(text, str)
+            and not is_decimal(text)
+        ):
             raise typer.BadParameter(f"{SPELLING}, given {text!r}", ctx=context, param=parameter)
         is_path = isinstance(value[0] if isinstance(value, list) and value else value, Path)
         if is_path and (text == "" or (isinstance(text, list | tuple) and "" in text)):
@@ -54,10 +58,6 @@ def _check_parameter(parameter: Any) -> None:  # noqa: ANN401 - vendored types
         return value
 
     parameter.process_value = process_value
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 #: Options of all commands that name a file or a folder to write.
@@ -269,7 +269,13 @@ class LazyGroup(TyperGroup):
             guard_outputs(self.commands[name])
             args = [*_complete_options(args)]
         elif name and not name.startswith("-"):
-            ctx.fail(_describe_unknown(args, self.list_commands(ctx)))
+            known = self.list_commands(ctx)
+            message = str(UnknownNameError("command", name, known))
+            if name.lower() in SYNONYMS:  # a word that means a command leads to what to type
+                meant = next((word for word in args[1:] if word in known), "COMMAND")
+                typed = SYNONYMS[name.lower()].replace("COMMAND", meant)
+                message = f"unknown command {name!r}: type fusion-bench {typed}"
+            ctx.fail(message)
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - vendored types
@@ -278,16 +284,6 @@ class LazyGroup(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
             raise CommandInterruptedError from error
-
-
-def _describe_unknown(words: Sequence[str], known: list[str]) -> str:
-    """Describe an unknown command; a word that means a command leads to what to type."""
-    name, *others = words
-    if name.lower() in SYNONYMS:
-        meant = next((word for word in others if word in known), "COMMAND")
-        typed = SYNONYMS[name.lower()].replace("COMMAND", meant)
-        return f"unknown command {name!r}: type fusion-bench {typed}"
-    return str(UnknownNameError("command", name, known))
 
 
 #: Options whose value may be left out → the value that this means, and the others.

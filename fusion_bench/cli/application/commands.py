@@ -124,7 +124,10 @@ def _read_docstring(docstring: str | None) -> tuple[str, str]:
 
 def _make_parameter(field: OptionField) -> inspect.Parameter:
     """A parameter as Typer reads it."""
-    kind, is_list = _read_hint(field.hint)
+    kind, is_list = field.hint, False
+    while (origin := get_origin(kind)) not in (None, Literal):
+        is_list = is_list or origin is Sequence
+        kind = get_args(kind)[0]
     names = next((mark.names for mark in field.marks if mark.names), ())
     settings: dict[str, Any] = {"help": field.help}
     for mark in reversed(field.marks):
@@ -151,15 +154,6 @@ def _make_parameter(field: OptionField) -> inspect.Parameter:
 def _make_choice(values: Sequence[str]) -> Any:  # noqa: ANN401 - a class made of the values
     members = [(value, value) for value in values]
     return StrEnum("Choice", members)
-
-
-def _read_hint(hint: Any) -> tuple[Any, bool]:  # noqa: ANN401 - any type
-    """The type of a value, and whether there are several."""
-    is_list = False
-    while (origin := get_origin(hint)) not in (None, Literal):
-        is_list = is_list or origin is Sequence
-        hint = get_args(hint)[0]
-    return hint, is_list
 
 
 def _plain_value(value: Any) -> Any:  # noqa: ANN401 - an option's value

@@ -99,32 +99,22 @@ def after_eval(
         yield NextStep(command, "biggest loss")
     if has_decided(report):
         yield next_judgments(experiment, to_command, *_decided_options(report, parsed))
-    name = _system_to_tune(report, parsed)
+    name = None if parsed.tune is None else parsed.tune.system
+    if name is None:
+        collections = report.collections
+        preferred = [each.system(preferred_system(each)) for each in collections]
+        rows = (*preferred, *(row for each in collections for row in each.ranked_systems))
+        name = next((row.name for row in rows if len((row.config or {}).get("runs", ())) > 1), None)
     if name is not None and not (experiment.parent / "tuning.json").exists():
         system_option = () if parsed.tune is not None else ("--system", name)
         command = to_command("tune", experiment, *system_option)
         yield NextStep(command, f"tune {name}")
     if parsed.gate is not None:
-        yield _after_eval_gate(experiment, to_command)
-
-
-def _after_eval_gate(experiment: Path, to_command: Callable[..., str]) -> NextStep:
-    """Check against the stored baseline, or store one."""
-    if baseline_path(experiment).exists():
-        purpose = "check for regressions"
-        return NextStep(to_command("gate", experiment), purpose)
-    words = ("gate", experiment, "--update", "--reason", "first baseline")
-    return NextStep(to_command(*words), "store a baseline, to check changes against")
-
-
-def _system_to_tune(report: Report, parsed: Experiment) -> str | None:
-    """The system that the experiment tunes, or the fusion to use; None where there is none."""
-    if parsed.tune is not None:
-        return parsed.tune.system
-    collections = report.collections
-    preferred = [each.system(preferred_system(each)) for each in collections]
-    rows = (*preferred, *(row for each in collections for row in each.ranked_systems))
-    return next((row.name for row in rows if len((row.config or {}).get("runs", ())) > 1), None)
+        if baseline_path(experiment).exists():
+            yield NextStep(to_command("gate", experiment), "check for regressions")
+        else:
+            words = ("gate", experiment, "--update", "--reason", "first baseline")
+            yield NextStep(to_command(*words), "store a baseline, to check changes against")
 
 
 def find_worst_query(collection: Collection) -> tuple[str, str] | None:
@@ -352,7 +342,10 @@ def after_compare_reports(
     )
     queries = next(c for c in reports[0].collections if c.name == comparison.collection).queries
     losses = list_losses(queries, before, after)
-    experiment = _find_experiment(reports[-1])
+    new = reports[-1]
+    name, path = new.provenance.source, Path(new.provenance.experiment_file)
+    places = (path, Path("experiments", name), Path(new.name, name))
+    experiment = next((place for place in places if place.is_file()), None)
     if losses and experiment is not None:
         overrides = tuple(reports[-1].provenance.overrides)
         command = format_explain(
@@ -366,13 +359,6 @@ def after_compare_reports(
         names = ("--baseline", best.baseline, "--candidate", candidate)
         command = format_command("compare", *files, *names, "--markdown", "comparison.md")
         yield NextStep(command, "this comparison as a summary of at most 40 lines")
-
-
-def _find_experiment(report: Report) -> Path | None:
-    """The file of a report's experiment, where it lies at a usual place."""
-    name, path = report.provenance.source, Path(report.provenance.experiment_file)
-    places = (path, Path("experiments", name), Path(report.name, name))
-    return next((path for path in places if path.is_file()), None)
 
 
 def after_explain(

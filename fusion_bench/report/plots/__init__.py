@@ -9,7 +9,23 @@ its study. Importing this package imports Matplotlib. Nothing global is used (no
 of the user), so the same record gives the same bytes.
 """
 
-import fusion_bench.report.plots._library  # noqa: F401 - before Matplotlib
+import os
+import sys
+from contextlib import suppress
+
+if "matplotlib" not in sys.modules:
+    # Matplotlib cannot be imported while MPLBACKEND names no backend. Nothing here is drawn on a
+    # screen; a name that Matplotlib knows has its effect on what else uses it in this process.
+    backend = os.environ.pop("MPLBACKEND", None)
+    try:
+        import matplotlib as mpl
+    finally:
+        if backend is not None:
+            os.environ["MPLBACKEND"] = backend
+    if backend:
+        with suppress(ValueError):
+            mpl.rcParams["backend"] = backend
+
 from fusion_bench.report.plots._base import (
     Plot,
     make_figures,

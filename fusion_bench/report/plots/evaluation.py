@@ -226,31 +226,29 @@ def draw_differences(collection: Collection, min_gain: float = MIN_GAIN) -> Draw
     )
     with base.open_drawing(2.3, len(names), margin=1.2, sharey=True) as (drawing, panels):
         for axes, name in zip(panels, names, strict=True):
-            _draw_panel(axes, collection, name, min_gain)
+            primary = collection.primary_measure
+            rows = (collection.system(name), collection.system(collection.baseline))
+            values = [np.array(row.measures[primary].values, dtype=np.float64) for row in rows]
+            difference = values[0] - values[1]
+            difference = difference[np.isfinite(difference)]
+            base.draw_sorted_differences(axes, difference)
+            last = max(1, len(difference))
+            axes.set_xlim(0, last)
+            axes.set_xticks([0, last // 2, last] if last > 1 else [0, 1])
+            # The last one of a panel would run into the first of its neighbor.
+            axes.get_xticklabels()[-1].set_horizontalalignment("right")
+            axes.set_title(base.plot_text(name, 32))
+            comparison = collection.comparison(name, primary)
+            if comparison is not None:
+                axes.axhline(comparison.difference, color=base.INK, lw=1.1, ls="--")
+                mean = format_number(comparison.difference, signed=True)
+                counts = f"{comparison.wins:,}/{comparison.ties:,}/{comparison.losses:,}"
+                answer = format_answer(comparison.answer, min_gain)
+                text = f"mean (dashed) {mean}\n{answer}\nwins/ties/losses {counts}"
+                axes.text(
+                    0.97, 0.95, text, transform=axes.transAxes, ha="right", va="top", fontsize=8
+                )
         drawing.supylabel(f"difference in {base.plot_text(collection.primary_measure)}")
         drawing.supxlabel("queries, sorted by their difference")
         drawing.suptitle(title)
     return drawing
-
-
-def _draw_panel(axes: Axes, collection: Collection, name: str, min_gain: float) -> None:
-    primary = collection.primary_measure
-    rows = (collection.system(name), collection.system(collection.baseline))
-    values = [np.array(row.measures[primary].values, dtype=np.float64) for row in rows]
-    difference = values[0] - values[1]
-    difference = difference[np.isfinite(difference)]
-    base.draw_sorted_differences(axes, difference)
-    last = max(1, len(difference))
-    axes.set_xlim(0, last)
-    axes.set_xticks([0, last // 2, last] if last > 1 else [0, 1])
-    # The last one of a panel would run into the first of its neighbor.
-    axes.get_xticklabels()[-1].set_horizontalalignment("right")
-    axes.set_title(base.plot_text(name, 32))
-    comparison = collection.comparison(name, primary)
-    if comparison is not None:
-        axes.axhline(comparison.difference, color=base.INK, lw=1.1, ls="--")
-        mean = format_number(comparison.difference, signed=True)
-        counts = f"{comparison.wins:,}/{comparison.ties:,}/{comparison.losses:,}"
-        answer = format_answer(comparison.answer, min_gain)
-        text = f"mean (dashed) {mean}\n{answer}\nwins/ties/losses {counts}"
-        axes.text(0.97, 0.95, text, transform=axes.transAxes, ha="right", va="top", fontsize=8)

@@ -42,12 +42,6 @@ def marked_trials(report: records.TuningReport) -> dict[str, records.TrialRecord
     return {"default": default, "chosen": chosen}
 
 
-def sort_by_importance(report: records.TuningReport) -> list[records.ParameterInfo]:
-    """The parameters, the most important first."""
-    shares = {importance.path: importance.share for importance in report.importances}
-    return sorted(report.parameters, key=lambda parameter: -shares.get(parameter.path, 0.0))
-
-
 def repeat_values(trials: Sequence[records.TrialRecord]) -> FloatArray:
     """Shape (T,): the value of each trial; NaN = could not be computed."""
     return np.array([trial.value for trial in trials], dtype=np.float64)
@@ -70,18 +64,6 @@ def unit_positions(
     choices = parameter.choices if parameter.kind == "choice" else values
     present = [value for value in values if value is not None and value in choices]
     return [parameter.range.unit_position(value) for value in present]
-
-
-def set_parameter_scale(axes: Axes, parameter: records.ParameterInfo) -> None:
-    """A logarithmic axis for what was searched that way; names for choices."""
-    if parameter.kind == "choice":
-        names = [base.plot_text(format_value(choice), 24) for choice in parameter.choices]
-        axes.set_xticks(range(len(names)), names, fontsize=7, rotation=30, ha="right")
-        axes.set_xlim(-0.5, len(names) - 0.5)
-    elif parameter.log:
-        axes.set_xscale("log")
-    else:
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
 
 
 def limit_to_best(axes: Axes, report: records.TuningReport) -> None:
@@ -118,28 +100,36 @@ MAX_PANELS = 9
 
 def draw_slices(report: records.TuningReport) -> Drawing:
     """Value against each parameter alone; the default and the chosen trial are marked."""
-    parameters = sort_by_importance(report)[:MAX_PANELS]
+    shares = {importance.path: importance.share for importance in report.importances}
+    parameters = sorted(report.parameters, key=lambda parameter: -shares.get(parameter.path, 0.0))[
+        :MAX_PANELS
+    ]
     with base.open_drawing(2.3, len(parameters), margin=0.6, sharey=True) as (drawing, panels):
         for axes, parameter in zip(panels, parameters, strict=True):
-            _draw_slice(axes, report, parameter)
+            trials = [trial for trial in report.completed_trials if parameter.path in trial.params]
+            colors = [trial.number for trial in trials]
+            x, y = axis_positions(parameter, trials), repeat_values(trials)
+            axes.scatter(
+                x, y, s=9, c=colors, cmap="Blues", vmin=-len(trials) / 2, label="darker = later"
+            )
+            for key, trial in marked_trials(report).items():
+                if parameter.path in trial.params:
+                    mark, color = MARKS[key]
+                    x, y = axis_positions(parameter, [trial]), repeat_values([trial])
+                    axes.plot(x, y, mark, color=color, ms=7, label=key)
+            if parameter.kind == "choice":
+                names = [base.plot_text(format_value(choice), 24) for choice in parameter.choices]
+                axes.set_xticks(range(len(names)), names, fontsize=7, rotation=30, ha="right")
+                axes.set_xlim(-0.5, len(names) - 0.5)
+            elif parameter.log:
+                axes.set_xscale("log")
+            else:
+                axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
+            axes.set_title(base.plot_text(parameter.path, 32))
         limit_to_best(panels[0], report)
         drawing.supylabel(f"{base.plot_text(report.measure)}, tuning queries")
         drawing.suptitle(format_tuning_title(report, "Slices"))
     return drawing
-
-
-def _draw_slice(axes: Axes, report: records.TuningReport, parameter: records.ParameterInfo) -> None:
-    trials = [trial for trial in report.completed_trials if parameter.path in trial.params]
-    colors = [trial.number for trial in trials]
-    x, y = axis_positions(parameter, trials), repeat_values(trials)
-    axes.scatter(x, y, s=9, c=colors, cmap="Blues", vmin=-len(trials) / 2, label="darker = later")
-    for key, trial in marked_trials(report).items():
-        if parameter.path in trial.params:
-            mark, color = MARKS[key]
-            x, y = axis_positions(parameter, [trial]), repeat_values([trial])
-            axes.plot(x, y, mark, color=color, ms=7, label=key)
-    set_parameter_scale(axes, parameter)
-    axes.set_title(base.plot_text(parameter.path, 32))
 
 
 #: Points nearer to each other than this share of the range are drawn as one, and counted.
@@ -277,24 +267,19 @@ def _draw_effort(axes: Axes, front: records.ParetoFront, effort: str) -> None:
         mark, color = MARKS[role]
         where = np.array([role in point.roles for point in points])
         axes.plot(x[where], value[where], mark, color=color, mfc="none", mew=1.5, ms=10, label=role)
-    _set_effort_scale(axes, x.tolist())
-
-
-def _set_effort_scale(axes: Axes, efforts: Sequence[float]) -> None:
-    """Linear up to the smallest effort above 0, logarithmic beyond."""
-    positive = [effort for effort in efforts if effort > 0]
+    positive = [value for value in x.tolist() if value > 0]
     for line in axes.lines:
         line.set_clip_on(False)
     if not positive or max(positive) < LINEAR_FACTOR * min(positive):
         axes.set_xlim(left=0)
-        return
-    low, high = min(positive), max(positive)
-    axes.set_xscale("symlog", linthresh=low, linscale=0.5)
-    axes.set_xlim(0, high * 1.25)
-    subs = (1, 2, 5) if high < SHORT_FACTOR * low else (1,)
-    axes.xaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=low, subs=subs))
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:.6g}"))
-    axes.xaxis.set_minor_locator(NullLocator())
+    else:  # linear up to the smallest effort above 0, logarithmic beyond
+        low, high = min(positive), max(positive)
+        axes.set_xscale("symlog", linthresh=low, linscale=0.5)
+        axes.set_xlim(0, high * 1.25)
+        subs = (1, 2, 5) if high < SHORT_FACTOR * low else (1,)
+        axes.xaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=low, subs=subs))
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:.6g}"))
+        axes.xaxis.set_minor_locator(NullLocator())
 
 
 #: By name, in the order of the page.

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from fusion_bench.gate.self_test.whole_command import (
+from fusion_bench.gate.self_test_command import (
     GATE,
     TOLERANCE,
     UPDATE,

@@ -12,7 +12,7 @@ from typing import Any
 
 from scipy.special import stdtrit
 
-from fusion_bench.gate.self_test.whole_command import Checks
+from fusion_bench.gate.self_test_command import Checks
 from tests.gate.self_test.made_cases import MadeCase
 
 RR, HIT = "RR@10", "Success@5"

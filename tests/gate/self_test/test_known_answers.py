@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.gate import verdict
+from fusion_bench.gate import self_test, verdict
 from fusion_bench.gate.checks import Check
-from fusion_bench.gate.self_test import known_answers
-from fusion_bench.gate.self_test.known_answers import (
+from fusion_bench.gate.self_test import (
     SelfTestResult,
+    build_self_test_page,
     measure_pass_rates,
     split_checks,
+    write_self_test,
 )
-from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
-from fusion_bench.gate.self_test.whole_command import CaseOutcome
+from fusion_bench.gate.self_test_command import CaseOutcome
 from fusion_bench.stats.inference import RowInference
 from fusion_bench.stats.values import Pair
 from tests.gate import cases
@@ -44,7 +44,7 @@ def make_checks(size: int = 60, seed: int = 3) -> list[Check]:
 
 def planted(root: Path) -> list[CaseOutcome]:
     tested, _ = split_checks(make_checks())
-    return [*known_answers.plant_drops(tested, cases.gate_inputs(root))]
+    return [*self_test.plant_drops(tested, cases.gate_inputs(root))]
 
 
 def test_the_rates_hold_and_are_the_same_for_the_same_seed() -> None:
@@ -112,8 +112,8 @@ def test_without_a_check_that_can_be_tried_nothing_holds() -> None:
 
 def test_slices_of_a_collection_share_the_drawn_groups() -> None:
     one, two, _ = make_checks()
-    members = {one.pair.keys: known_answers.list_members(one.pair.keys)}
-    samples = [*known_answers.sample_checks([one, two], members, np.random.default_rng(1))]
+    members = {one.pair.keys: self_test.list_members(one.pair.keys)}
+    samples = [*self_test.sample_checks([one, two], members, np.random.default_rng(1))]
     assert samples[0].pair.keys == samples[1].pair.keys
     assert len(samples[0].pair.keys) == 60
     pairs = set(zip(one.pair.difference.tolist(), two.pair.difference.tolist(), strict=True))
@@ -149,9 +149,7 @@ def test_on_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer = CaseOutcome(name="damaged", statuses=("regressed",), exit_code=1, faults=())
-    monkeypatch.setattr(
-        known_answers, "run_damaged_lists", lambda _: [answer]
-    )  # of few groups: none
+    monkeypatch.setattr(self_test, "run_damaged_lists", lambda _: [answer])  # of few groups: none
     monkeypatch.chdir(cases.make_project(tmp_path))
     places = {q: 1 + (q * q + 3 * q // 4) % 5 for q in range(cases.QUERIES)}  # many values
     (tmp_path / "datasets/mine/b.trec").write_text(cases.run_lines(places, "b"))

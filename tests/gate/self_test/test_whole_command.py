@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.errors import FusionBenchError
+from fusion_bench.gate import self_test_command
 from fusion_bench.gate.checks import Check, run_checks
 from fusion_bench.gate.inputs import GateInputs
-from fusion_bench.gate.self_test import whole_command
-from fusion_bench.gate.self_test.whole_command import Checks, run_damaged_lists
+from fusion_bench.gate.self_test_command import Checks, run_damaged_lists
 from fusion_bench.stats.values import Pair
 from fusion_bench.util.worker_processes import WorkerProcess
 from tests.gate import cases
@@ -107,12 +107,12 @@ def test_a_missing_check_is_a_fault() -> None:
 
 
 def test_commands_that_do_not_end_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole_command, "_run_command", exit_at_once)
+    monkeypatch.setattr(self_test_command, "_run_command", exit_at_once)
     with (
         WorkerProcess() as process,
         pytest.raises(FusionBenchError, match="0 of 1 commands"),
     ):
-        whole_command.run_commands([(Path(), ["gate"])], process)
+        self_test_command.run_commands([(Path(), ["gate"])], process)
 
 
 @given(

@@ -77,7 +77,14 @@ def write_dataset(
             for query in queries
             for name, grade in grades[query].items()
         ),
-        **{f"{name}.trec": _format_lists(run) for name, run in lists.items()},
+        **{
+            f"{name}.trec": "".join(
+                f"{query} Q0 {document} {rank} {len(documents) - rank + 1} made\n"
+                for query, documents in run.items()
+                for rank, document in enumerate(documents, start=1)
+            )
+            for name, run in lists.items()
+        },
     }
     for file, text in files.items():
         write_atomic(folder / "datasets" / NAME / file, text.encode())
@@ -94,14 +101,6 @@ def write_experiment(folder: Path, name: str, policy: Mapping[str, Any]) -> None
     }
     text = yaml.safe_dump(experiment, sort_keys=False)
     write_atomic(folder / EXPERIMENT, text.encode())
-
-
-def _format_lists(lists: Lists) -> str:
-    return "".join(
-        f"{query} Q0 {name} {rank} {len(documents) - rank + 1} made\n"
-        for query, documents in lists.items()
-        for rank, name in enumerate(documents, start=1)
-    )
 
 
 #: A printed number may differ from the right one by this much.
@@ -216,14 +215,13 @@ def run_damaged_lists(inputs: GateInputs) -> Iterator[CaseOutcome]:
 
 
 def _damage_collection(task: EvaluationSet, inputs: GateInputs) -> list[CaseOutcome]:
+    """The outcome of each case on one collection."""
     by_query = dict(zip(task.runs.queries, task.runs.groups, strict=True))
     groups = sorted(set(by_query.values()))[:MOST_GROUPS]
-    chosen = set(groups[::EVERY])
-    tried = set(groups)
+    tried, chosen = set(groups), set(groups[::EVERY])
     kept = {query: group for query, group in by_query.items() if group in tried}
-    lists = {
-        query: documents for query, documents in _final_lists(task, inputs).items() if query in kept
-    }
+    final = make_final_lists(task.fit_system(inputs.candidate), task.runs).to_run().to_dict()
+    lists = {query: list(names)[:KEPT] for query, names in final.items() if query in kept}
     damaged = {query for query, group in kept.items() if group in chosen}
     with (
         tempfile.TemporaryDirectory(prefix="fusion-bench-self-test-") as place,
@@ -231,7 +229,19 @@ def _damage_collection(task: EvaluationSet, inputs: GateInputs) -> list[CaseOutc
     ):
         whole, broken = Path(place) / "whole", Path(place) / "broken"
         for folder in (whole, broken):
-            _write_lists(folder, task, lists, kept, damaged)
+            grades = task.dataset.qrels.to_dict()
+            removed = dict(lists)
+            for query in damaged & set(lists):
+                documents = list(lists[query])
+                relevant = {name for name, grade in grades[query].items() if grade > 0}
+                removed[query] = [name for name in documents if name not in relevant] or ["none"]
+            write_dataset(
+                folder,
+                queries={query: {"group": group} for query, group in kept.items()},
+                grades=grades,
+                lists={"whole": lists, "removed": removed},
+                binary_relevance=task.dataset.spec.binary_relevance,
+            )
         measures = inputs.policy.checks or inputs.measures
         policy = {"checks": {measure: {"max_drop": MAX_DROP} for measure in measures}}
         write_experiment(whole, "whole", policy)
@@ -248,31 +258,6 @@ def _damage_collection(task: EvaluationSet, inputs: GateInputs) -> list[CaseOutc
             find = partial(_find_faults, folder, name, code, damaged)
             outcomes.append(check_command(f"{task.dataset.name}: {title}", folder, code, find))
         return outcomes
-
-
-def _final_lists(task: EvaluationSet, inputs: GateInputs) -> Lists:
-    system = task.fit_system(inputs.candidate)
-    run = make_final_lists(system, task.runs).to_run().to_dict()
-    return {query: list(documents)[:KEPT] for query, documents in run.items()}
-
-
-def _write_lists(
-    folder: Path, task: EvaluationSet, lists: Lists, groups: Mapping[str, str], damaged: set[str]
-) -> None:
-    """Write the dataset with the whole lists and the damaged ones."""
-    grades = task.dataset.qrels.to_dict()
-    removed = dict(lists)
-    for query in damaged & set(lists):
-        documents = list(lists[query])
-        relevant = {name for name, grade in grades[query].items() if grade > 0}
-        removed[query] = [name for name in documents if name not in relevant] or ["none"]
-    write_dataset(
-        folder,
-        queries={query: {"group": group} for query, group in groups.items()},
-        grades=grades,
-        lists={"whole": lists, "removed": removed},
-        binary_relevance=task.dataset.spec.binary_relevance,
-    )
 
 
 def _find_faults(
@@ -292,22 +277,11 @@ def _find_faults(
     if folder.name != name:
         baseline = folder.parent / "whole" / "reports" / "baselines" / f"{NAME}.json"
         [stored] = json.loads(baseline.read_text(encoding="utf-8"))["collections"]
-        yield from _wrong_differences(checks, stored, damaged, -1 if name == "removed" else 1)
-
-
-def _wrong_differences(
-    checks: Checks, stored: Mapping[str, Any], damaged: set[str], sign: int
-) -> Iterator[str]:
-    """A list without a relevant document scores 0, so the fall is known from the stored values.
-
-    Args:
-        checks: Of the verdict.
-        stored: The values of the whole lists.
-        damaged: The queries whose lists are.
-        sign: −1 where the damaged lists are the candidate, 1 where both sides are swapped.
-    """
-    for check in checks:
-        values = dict(zip(stored["queries"], stored["values"][check["measure"]], strict=True))
-        right = sign * sum(values[query] for query in damaged) / len(values)
-        if abs(check["difference"] - right) > TOLERANCE:
-            yield f"{check['measure']}: a difference of {check['difference']:.6f}, not {right:.6f}"
+        # A list without a relevant document scores 0, so the fall is known from these values.
+        sign = -1 if name == "removed" else 1
+        for check in checks:
+            values = dict(zip(stored["queries"], stored["values"][check["measure"]], strict=True))
+            fall = sign * sum(values[query] for query in damaged) / len(values)
+            if abs(check["difference"] - fall) > TOLERANCE:
+                difference = check["difference"]
+                yield f"{check['measure']}: a difference of {difference:.6f}, not {fall:.6f}"

@@ -1,1 +1,0 @@
-"""The gate run where the truth is known."""
