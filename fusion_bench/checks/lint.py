@@ -137,7 +137,9 @@ def lint_systems(
     for rule_id, rule in load_rules().items():
         for group in groups if rule_id not in ignored else ():
             for problem, subjects in _find_in_group(rule, group):
-                classes = () if problem.of_whole else _describe_classes(subjects, group)
+                is_part = len(subjects) < len(group) and not problem.of_whole
+                named = (each.query_class for each in subjects if is_part)
+                classes = tuple(name for name in named if name is not None)
                 severity = problem.severity or rule.severity
                 severity = "note" if rule_id in expected else severity
                 path = group[0].path or (group[0].name,)
@@ -155,13 +157,6 @@ def _find_in_group(rule: Rule, group: Sequence[Subject]) -> Iterator[tuple[Probl
         for problem in rule.find_problems(subject):
             by_message.setdefault(problem.message, (problem, []))[1].append(subject)
     yield from by_message.values()
-
-
-def _describe_classes(subjects: Sequence[Subject], group: Sequence[Subject]) -> tuple[str, ...]:
-    """The query types or intents of subjects; empty where these are all of the system's."""
-    if len(subjects) == len(group) or subjects[0].query_class is None:
-        return ()
-    return tuple(subject.query_class for subject in subjects if subject.query_class is not None)
 
 
 def _list_subjects(

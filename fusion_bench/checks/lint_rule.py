@@ -295,28 +295,30 @@ class Witness:
         """The lists as the evaluation gets them."""
         rows = {QUERY: dict(self.rerank), PADDING: {PADDING: 0.0}}
         scored = {query: scores for query, scores in rows.items() if scores}
+        known = {} if self.dataset is None else self.dataset.roles
+        runs = []
+        for name in self.system.runs:
+            ranked = {
+                (QUERY, document): pair for document, pair in self.lists.get(name, {}).items()
+            }
+            placed = {**ranked, (PADDING, PADDING): (1, 1.0)}
+            run = Run.from_rows(
+                name,
+                [query for query, _ in placed],
+                [document for _, document in placed],
+                [score for _, score in placed.values()],
+                ranks=[rank for rank, _ in placed.values()],
+                roles=known.get(name, frozenset()),
+                read_options=ReadOptions(rank_from="column"),
+            )
+            runs.append(run.switched(Switch(frozenset({PADDING}))) if name in self.off else run)
         return align(
             Qrels.from_dict({QUERY: dict.fromkeys(self.documents, 1), PADDING: {PADDING: 1}}),
-            [self._make_run(name) for name in self.system.runs],
+            runs,
             rerankers=[Run.from_dict(name, scored) for name in sorted(self.spaces)],
             queries={QUERY: Query(QUERY, type=self.query_class, intent=self.query_class)},
             spaces=self.spaces,
         )
-
-    def _make_run(self, name: str) -> Run:
-        ranked = {(QUERY, document): pair for document, pair in self.lists.get(name, {}).items()}
-        rows = {**ranked, (PADDING, PADDING): (1, 1.0)}
-        roles = {} if self.dataset is None else self.dataset.roles
-        run = Run.from_rows(
-            name,
-            [query for query, _ in rows],
-            [document for _, document in rows],
-            [score for _, score in rows.values()],
-            ranks=[rank for rank, _ in rows.values()],
-            roles=roles.get(name, frozenset()),
-            read_options=ReadOptions(rank_from="column"),
-        )
-        return run.switched(Switch(frozenset({PADDING}))) if name in self.off else run
 
 
 @dataclass(frozen=True)

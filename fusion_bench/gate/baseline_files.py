@@ -44,7 +44,7 @@ REQUIRED_DIGESTS: Final = ("qrels",)
 
 
 def _find_inconsistencies(baseline: Baseline) -> Iterator[str]:
-    """What no version of this package would have written; nothing where all parts agree."""
+    """List what no version of this package would have written; nothing if all parts agree."""
     try:
         parse_model(GatePolicy, baseline.policy, "policy")
     except ConfigError as error:

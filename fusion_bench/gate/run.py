@@ -129,7 +129,7 @@ class _HeldCandidate:
     earlier: _BaseCommit | None
 
     def compare(self, verdict: GateVerdict) -> GateVerdict:
-        """The verdict, completed by what the candidate's values say."""
+        """Complete the verdict with what the candidate's values show."""
         inputs, committed, policy = self.inputs, self.committed, self.inputs.policy
         config = {**committed.config, "name": committed.system}
         reference = parse_model(System, config, lambda _: f"{self.path}: config")
@@ -212,7 +212,7 @@ class _HeldCandidate:
     def _find_irreproducible_values(
         self, reference: System, collections: Sequence[EvaluationSet], changes: Sequence[ListChange]
     ) -> Iterator[str]:
-        """Committed values that differ now; new lists cannot reproduce old values, so they may."""
+        """List committed values that differ now; values of changed lists may."""
         changed = {change.collection for change in changes}
         for task in collections:
             if task.dataset.name not in changed:

@@ -215,7 +215,7 @@ def run_damaged_lists(inputs: GateInputs) -> Iterator[CaseOutcome]:
 
 
 def _damage_collection(task: EvaluationSet, inputs: GateInputs) -> list[CaseOutcome]:
-    """The outcome of each case on one collection."""
+    """Return the outcome of each case on one collection."""
     by_query = dict(zip(task.runs.queries, task.runs.groups, strict=True))
     groups = sorted(set(by_query.values()))[:MOST_GROUPS]
     tried, chosen = set(groups), set(groups[::EVERY])

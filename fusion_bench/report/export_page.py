@@ -27,7 +27,7 @@ MEANINGS: dict[Fidelity, str] = {
 
 
 def build_export_page(report: ExportReport) -> Page:
-    """What is lost and why, what else to do, and what it costs."""
+    """Build the page of an export: what is lost and why, what else to do, and what it costs."""
     changes = map(_describe_changes, report.replays)
     tone: Tone = "plain" if report.fidelity in {"exact", "rank-equivalent"} else "warning"
     findings = [Finding(reason, tone, "reason") for reason in report.reasons]

@@ -22,7 +22,7 @@ SLICES_CAPTION = (
 
 
 def tuning_pictures(report: records.TuningReport) -> Iterator[Picture]:
-    """What there is to show, in the order of the page."""
+    """Yield the pictures that show something, in the order of the page."""
     slices = SLICES_CAPTION if report.parameters else ""
     best = max(report.completed_trials, key=lambda trial: (trial.value or 0.0, -trial.number))
     default = next(trial.value for trial in report.trials if trial.origin == "default")

@@ -330,7 +330,10 @@ def _threshold_table(thresholds: records.ThresholdReport) -> Table:
         Column("verdict", lambda row: row[2], is_text=True),
         Column(f"relevant in the top {thresholds.top}", lambda row: f"{row[3][0]:,}"),
         Column("none", lambda row: f"{row[3][1]:,}"),
-        Column("share relevant", lambda row: format_percent(_share(*row[3]))),
+        Column(
+            "share relevant",
+            lambda row: format_percent(row[3][0] / sum(row[3]) if sum(row[3]) else None),
+        ),
         Column("utility", lambda row: row[1]),
     ]
     note = (
@@ -340,7 +343,3 @@ def _threshold_table(thresholds: records.ThresholdReport) -> Table:
     )
     title = f"Is there a relevant document? {thresholds.title}"
     return make_table(title, columns, rows, notes=(note,))
-
-
-def _share(relevant: int, others: int) -> float | None:
-    return relevant / (relevant + others) if relevant + others else None

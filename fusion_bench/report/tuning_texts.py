@@ -374,7 +374,7 @@ ADVICE: dict[str, tuple[Kind, str]] = {
 def recommend(
     report: records.TuningReport, untuned: PreferredSystem | None = None
 ) -> records.Recommendation:
-    """One thing to do now.
+    """Recommend one thing to do now.
 
     Args:
         report: What was found.

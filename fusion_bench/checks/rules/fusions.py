@@ -15,7 +15,6 @@ from fusion_bench.checks.lint_rule import (
     without_blend,
 )
 from fusion_bench.config.query_types import SUM_TOLERANCE
-from fusion_bench.methods.fuse import RankTermFusion
 from fusion_bench.methods.fuse.rrf import RRF, RRFv2
 
 
@@ -254,7 +253,30 @@ class WeightsSum(Rule):
             return
         if subject.is_fallback:
             yield from _check_types(subject)
-        yield from _check_three_lists(subject, subject.rank_fusion)
+        # Sums above 1 are clamped, and then equal.
+        total = sum((subject.weights or {}).values())
+        if subject.rank_fusion.normalize != "three_lists" or total <= THREE:
+            return
+        first, second = (
+            subject.score_at(dict.fromkeys(subject.sources, rank)) / subject.divisor
+            for rank in (1, 2)
+        )
+        if second <= 1:
+            return
+        message = (
+            f"three_lists divides by 3/(k+1), for three lists of weight 1, and the weights sum to "
+            f"{total:g}: documents that every list ranks first and second would score {first:.3f} "
+            f"and {second:.3f} and are both shown as 1, which a blend or a threshold then reads"
+        )
+        yield Problem(
+            message,
+            ("fusion", "weights"),
+            lambda: subject.make_witness(
+                "every list ranks d1 first and d2 second; both score 1",
+                rank_lists({f"d{r}": dict.fromkeys(subject.sources, r) for r in (1, 2)}),
+                scores={"d1": 1.0, "d2": 1.0},
+            ),
+        )
 
 
 def _check_types(subject: Subject) -> Iterator[Problem]:
@@ -289,30 +311,4 @@ def _build_type_witness(subject: Subject, sums: dict[str, float]) -> Witness:
         rank_lists({"d1": dict.fromkeys(part.sources, 1)}),
         scores={"d1": part.greatest_score},
         system=without_blend(part.system),
-    )
-
-
-def _check_three_lists(subject: Subject, fusion: RankTermFusion) -> Iterator[Problem]:
-    """Sums above 1 are clamped, and then equal."""
-    total = sum((subject.weights or {}).values())
-    if fusion.normalize != "three_lists" or total <= THREE:
-        return
-    first, second = (
-        subject.score_at(dict.fromkeys(subject.sources, rank)) / subject.divisor for rank in (1, 2)
-    )
-    if second <= 1:
-        return
-    message = (
-        f"three_lists divides by 3/(k+1), for three lists of weight 1, and the weights sum to "
-        f"{total:g}: documents that every list ranks first and second would score {first:.3f} and "
-        f"{second:.3f} and are both shown as 1, which a blend or a threshold then reads"
-    )
-    yield Problem(
-        message,
-        ("fusion", "weights"),
-        lambda: subject.make_witness(
-            "every list ranks d1 first and d2 second; both score 1",
-            rank_lists({f"d{r}": dict.fromkeys(subject.sources, r) for r in (1, 2)}),
-            scores={"d1": 1.0, "d2": 1.0},
-        ),
     )

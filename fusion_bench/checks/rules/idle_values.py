@@ -23,29 +23,6 @@ from fusion_bench.methods.fuse.weighted_score import WeightedScore
 from fusion_bench.ranking.plain_systems import remove_sources
 
 
-def _check_switches(subject: lint_rule.Subject) -> Iterator[lint_rule.Problem]:
-    """The conditions of the system's runs that change nothing on the dataset."""
-    facts = subject.dataset
-    if facts is None or isinstance(subject.system.fusion, Trainable):
-        return
-    for i, name in enumerate(subject.system.runs):
-        switch = facts.switches.get(name)
-        if switch is None or name not in subject.sources or 0 < switch.on < switch.queries:
-            continue
-        if switch.on:
-            message = (
-                f"when of run {name} has no effect: every query of {facts.name} meets "
-                f"({switch.condition})"
-            )
-        else:
-            message = (
-                f"run {name} has no effect: it is on where ({switch.condition}), and no query of "
-                f"{facts.name} is"
-            )
-        build = partial(_build_switch_witness, subject, name, is_on=switch.on > 0)
-        yield lint_rule.Problem(message, ("runs", i), build, of_whole=True)
-
-
 def _build_switch_witness(
     subject: lint_rule.Subject, run: str, *, is_on: bool
 ) -> lint_rule.Witness:
@@ -102,7 +79,24 @@ class NoEffect(lint_rule.Rule):
         for idle in (idle for check in checks for idle in check(subject)):
             message = f"{'.'.join(map(str, idle.location))} has no effect: {idle.message}"
             yield lint_rule.Problem(message, idle.location, partial(_build_witness, subject, idle))
-        yield from _check_switches(subject)
+        facts = subject.dataset
+        if facts is None or isinstance(subject.system.fusion, Trainable):
+            return
+        for i, name in enumerate(subject.system.runs):  # whose condition changes nothing
+            switch = facts.switches.get(name)
+            if switch is None or name not in subject.sources or 0 < switch.on < switch.queries:
+                continue
+            message = (
+                f"when of run {name} has no effect: every query of {facts.name} meets "
+                f"({switch.condition})"
+            )
+            if not switch.on:
+                message = (
+                    f"run {name} has no effect: it is on where ({switch.condition}), and no query "
+                    f"of {facts.name} is"
+                )
+            build = partial(_build_switch_witness, subject, name, is_on=switch.on > 0)
+            yield lint_rule.Problem(message, ("runs", i), build, of_whole=True)
 
 
 def _is_stated(model: BaseModel, key: str) -> bool:

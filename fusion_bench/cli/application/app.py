@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -267,7 +267,13 @@ class LazyGroup(TyperGroup):
             self.commands[name].name = name
             check_spelling(self.commands[name])
             guard_outputs(self.commands[name])
-            args = [*_complete_options(args)]
+            words = []
+            for word, following in zip(args, (*args[1:], ""), strict=True):
+                words.append(word)
+                values = OPTIONAL_VALUES.get(word)
+                if values and following not in values:  # the value was left out
+                    words.append(values[0])
+            args = words
         elif name and not name.startswith("-"):
             known = self.list_commands(ctx)
             message = str(UnknownNameError("command", name, known))
@@ -288,15 +294,6 @@ class LazyGroup(TyperGroup):
 
 #: Options whose value may be left out → the value that this means, and the others.
 OPTIONAL_VALUES: Final = {"--csv": ("tables", "per-query")}
-
-
-def _complete_options(args: Sequence[str]) -> Iterator[str]:
-    """The words of a command, with the values that were left out."""
-    for word, following in zip(args, (*args[1:], ""), strict=True):
-        yield word
-        values = OPTIONAL_VALUES.get(word)
-        if values and following not in values:
-            yield values[0]
 
 
 @cache
