@@ -15,14 +15,13 @@ from fusion_bench.checks.dataset_facts import select_repeat
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.own_methods import is_own, name_own
 from fusion_bench.config.yaml_files import Source
-from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import ScoreSpace, drop_final
 from fusion_bench.data.run import Run, assign_roles
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import check_predictions
 from fusion_bench.experiment.experiment import Experiment, apply_switch, find_one_dataset
 from fusion_bench.experiment.system import System, merge_rules
-from fusion_bench.io.dataset import Dataset, load_dataset
+from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import NO_SETTINGS, FileSettings, read_spec
 from fusion_bench.io.load_records import load_stated_run
 from fusion_bench.io.outputs import refuse_inputs
@@ -378,19 +377,17 @@ def fuse_experiment(
         spaces=loaded.spaces,
     )
     runs = replace(runs, find_parents=loaded.find_parents)
-    kept = runs if split is None else _queries_of_split(runs, loaded, split)
+    if split is not None:
+        queries = loaded.queries.values()
+        known = {query.id for query in queries if query.split == split}
+        is_kept = np.array([query in known for query in runs.queries], dtype=bool)
+        if not is_kept.any():
+            splits = {query.split for query in queries if query.split is not None}
+            raise UnknownNameError("split", split, splits, where=f"--split: {loaded.name}")
+        runs = runs.subset(is_kept)
     if needs_fitting(chosen):
         chosen = fit_system(chosen, loaded.aligned(chosen.base_runs, ties=experiment.ties))
-    return make_final_lists(chosen, kept)
-
-
-def _queries_of_split(runs: AlignedRuns, dataset: Dataset, split: str) -> AlignedRuns:
-    known = {query.id for query in dataset.queries.values() if query.split == split}
-    is_kept = np.array([query in known for query in runs.queries], dtype=bool)
-    if not is_kept.any():
-        splits = {query.split for query in dataset.queries.values() if query.split is not None}
-        raise UnknownNameError("split", split, splits, where=f"--split: {dataset.name}")
-    return runs.subset(is_kept)
+    return make_final_lists(chosen, runs)
 
 
 def fuse_files(

@@ -233,20 +233,19 @@ def list_measures(given: object) -> list[str]:
     Raises:
         ConfigError: A function or class is no measure, or has the name of another one.
     """
-    items: Iterable[object] = given if isinstance(given, list | tuple | set) else [given]
-    return [_name_measure(item) for item in items]
-
-
-def _name_measure(given: Any) -> str:  # noqa: ANN401 - many kinds
-    is_pair = isinstance(given, tuple) and len(given) == 2 and is_own(given[0])
-    own, parameters = given if is_pair else (given, {})
-    if not is_own(own):
-        return own.name if isinstance(own, Measure) else str(own)
-    model = measure_classes.add_own(own)
-    name = parse_model(model, parameters).name
-    if resolve_alias(name) != name:
-        raise ConfigError(f"{name}: is an alias of {resolve_alias(name)}: rename the measure")
-    return name
+    items: Iterable[Any] = given if isinstance(given, list | tuple | set) else [given]
+    names = []
+    for item in items:
+        is_pair = isinstance(item, tuple) and len(item) == 2 and is_own(item[0])
+        own, parameters = item if is_pair else (item, {})
+        if not is_own(own):
+            names.append(own.name if isinstance(own, Measure) else str(own))
+            continue
+        name = parse_model(measure_classes.add_own(own), parameters).name
+        if resolve_alias(name) != name:
+            raise ConfigError(f"{name}: is an alias of {resolve_alias(name)}: rename the measure")
+        names.append(name)
+    return names
 
 
 #: Options that describe the data, among those of an experiment.

@@ -283,7 +283,13 @@ def page(result: object, *, before: ReportLike | None = None) -> HtmlPage:
         return HtmlPage(record.headline, gate_html(record, build_gate_page(record)))
     report = _read_report(result)
     if before is not None:
-        return HtmlPage(report.name, _change_html(_read_report(before), report))
+        from fusion_bench.report.change_page import build_change_page
+        from fusion_bench.report.html.pages import change_html
+
+        old = _read_report(before)
+        change = compare_reports(old, report)
+        shown = build_change_page(change, old, report)
+        return HtmlPage(report.name, change_html(change, old, report, page=shown))
     from fusion_bench.report.html.pages import evaluation_html
 
     details = report.details() if report.has_details else None  # a file has none
@@ -328,14 +334,6 @@ def _read_report(given: object) -> Report:
         f"no page of {type(given).__name__}: give what compare, run_experiment, tune or gate "
         "returned, a Report, or the path of a report.json; 'before' takes reports only"
     )
-
-
-def _change_html(old: Report, new: Report) -> str:
-    from fusion_bench.report.change_page import build_change_page
-    from fusion_bench.report.html.pages import change_html
-
-    change = compare_reports(old, new)
-    return change_html(change, old, new, page=build_change_page(change, old, new))
 
 
 def plot(result: object, kind: str | None = None) -> Drawing:
@@ -386,12 +384,17 @@ def _frame_of(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 def _details_tables(details: ReportDetails) -> dict[str, pd.DataFrame]:
     """``relevant``, ``top``, ``overlap``, ``leave_one_out``, ``depth_curve``, ``unjudged``."""
+    import pandas as pd
+
     tables: dict[str, list[pd.DataFrame]] = {}
     for each in details.collections:
         for name, frame in _detail_frames(each):
             frame.insert(0, "collection", each.name)
             tables.setdefault(name, []).append(frame)
-    return {name: _join(frames) for name, frames in tables.items()}
+    return {
+        name: frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+        for name, frames in tables.items()
+    }
 
 
 def _detail_frames(details: CollectionDetails) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -408,12 +411,6 @@ def _detail_frames(details: CollectionDetails) -> Iterator[tuple[str, pd.DataFra
         for query, count in zip(details.queries, counts, strict=True)
     ]
     yield "unjudged", _frame_of(rows)
-
-
-def _join(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    import pandas as pd
-
-    return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
 
 
 def _change_tables(change: ReportChange) -> dict[str, pd.DataFrame]:

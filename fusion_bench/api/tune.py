@@ -247,25 +247,20 @@ def tune(
         experiment.check_datasets(known_roles, tuple(dataset.rerankers), source)
     warn_of_skipped_lists(chosen, known_roles)
     if space is not None:
-        options["parameters"] = _name_ranges(space, chosen) | dict(options.get("parameters") or {})
+        ranges: dict[str, object] = {}
+        for name, values in space.items():
+            if isinstance(values, tuple) and len(values) == 2:
+                numbers = (*values, getattr(chosen.fusion, name, None))
+                is_whole = all(type(number) is int for number in numbers)
+                ranges[f"fusion.{name}"] = {"low": values[0], "high": values[1], "int": is_whole}
+            else:
+                is_list = isinstance(values, list | tuple)
+                ranges[f"fusion.{name}"] = {"choices": values} if is_list else values
+        options["parameters"] = ranges | dict(options.get("parameters") or {})
     given = {"trials": trials, "system": chosen.name, **options}
     settings = parse_model(TuneSettings, given, "tune")
     allowed = allow_obstacles(unmatched=allow_unmatched, suspect=allow_suspect)
     return _run(experiment, source, settings, dataset, dataset_folder(qrels), allowed)
-
-
-def _name_ranges(space: Mapping[str, object], system: System) -> dict[str, object]:
-    """The keys of ``tune: parameters:``; a range between whole numbers of one stays whole."""
-    ranges: dict[str, object] = {}
-    for name, values in space.items():
-        if isinstance(values, tuple) and len(values) == 2:
-            numbers = (*values, getattr(system.fusion, name, None))
-            is_whole = all(type(number) is int for number in numbers)
-            ranges[f"fusion.{name}"] = {"low": values[0], "high": values[1], "int": is_whole}
-        else:
-            is_list = isinstance(values, list | tuple)
-            ranges[f"fusion.{name}"] = {"choices": values} if is_list else values
-    return ranges
 
 
 def _run(

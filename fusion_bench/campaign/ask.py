@@ -25,7 +25,6 @@ from fusion_bench.experiment.overrides import apply_overrides
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.failures import TOP, rank_stages
 from fusion_bench.io.campaign_ledger import CampaignEvent, make_event
-from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.stats.intervals import ALPHA
 from fusion_bench.stats.values import MeasuredValues, Pair
@@ -71,22 +70,6 @@ class AskedCandidate:
             )
         return cls(source, tuple(changes), allow_lists)
 
-    def _strip_changes(self, baseline: str) -> Iterator[str]:
-        """The changes as keys of the system: ``systems.NAME.`` of the baseline is left out.
-
-        Raises:
-            ConfigError: A change names another system, or another key of an experiment.
-        """
-        for change in self.changes:
-            key = change.partition("=")[0]
-            rest = change.removeprefix(f"systems.{baseline}.")
-            if rest == change and (key == "systems" or key.startswith("systems.")):
-                raise ConfigError(
-                    f"--set {change}: an ask changes one system: write --set fusion.k=20, or "
-                    f"--set systems.{baseline}.fusion.k=20"
-                )
-            yield rest
-
     def resolve(self, baseline: Mapping[str, Any], dataset: str, name: str = CANDIDATE) -> System:
         """The system, as an experiment on the dataset reads it.
 
@@ -103,7 +86,16 @@ class AskedCandidate:
         data = {"dataset": dataset, "baseline": CANDIDATE, "systems": {CANDIDATE: given.data}}
         lines = {(*inside, *place): line for place, line in given.lines.items()}
         prefix = ".".join((*inside, ""))
-        changes = [f"{prefix}{change}" for change in self._strip_changes(name)]
+        changes = []
+        for change in self.changes:  # of the baseline, systems.NAME. may be left out
+            key = change.partition("=")[0]
+            rest = change.removeprefix(f"systems.{name}.")
+            if rest == change and (key == "systems" or key.startswith("systems.")):
+                raise ConfigError(
+                    f"--set {change}: an ask changes one system: write --set fusion.k=20, or "
+                    f"--set systems.{name}.fusion.k=20"
+                )
+            changes.append(f"{prefix}{rest}")
         try:
             source = apply_overrides(Source(given.path, data, lines), changes)
             if not self.may_import:
@@ -154,25 +146,6 @@ class Referee:
         state = self.paths.read_state()
         if state.closed_by:
             return _refuse(state, state.closed_reason)
-        system, new = self._resolve(state, candidate)
-        data = self._load(state, new)
-        if changes := frozen_data.find_changes(state.plan, data.dataset, state.shipped_lists):
-            return _refuse(state, f"what it froze has changed: {changes}")
-        if misfit := _find_misfit(system, data.dataset):
-            raise ConfigError(f"{CANDIDATE}: {misfit}")
-        lists = frozen_data.describe_lists(data.dataset, new)
-        before = state.find_ask(system.resolved_config, lists)
-        if before is None and (state.closed_reason or not state.asks_left):
-            return _refuse(state, state.closed_reason or "all declared asks are made")
-        state, ask = self._count(system, lists)
-        if ask is None:
-            return _refuse(state, "all declared asks are made")
-        return self._answer(
-            state, ask, system, data, is_repeated=before is not None, explain=explain
-        )
-
-    def _resolve(self, state: CampaignState, candidate: AskedCandidate) -> tuple[System, list[str]]:
-        """The system, and the lists that it reads and the campaign did not freeze."""
         spec, _ = read_spec(self.paths.dataset)
         system = candidate.resolve(state.baseline_of(state.phase), spec.name, state.plan.baseline)
         known = {f"runs/{name}" for name in state.plan.runs}
@@ -185,7 +158,23 @@ class Referee:
                 f"{CANDIDATE}: {unknown[0]} was not there when the campaign was opened, and a new "
                 "list is no configuration: allow it with --allow-lists, which the log will name"
             )
-        return system, new
+        data = self._load(state, new)
+        if changes := frozen_data.find_changes(state.plan, data.dataset, state.shipped_lists):
+            return _refuse(state, f"what it froze has changed: {changes}")
+        roles, rerankers = data.dataset.spec.run_roles, tuple(data.dataset.rerankers)
+        runs = {name: roles[name] for name in data.dataset.runs}
+        for place, problem in system.find_misfits(runs, rerankers):
+            raise ConfigError(f"{CANDIDATE}: {'.'.join(map(str, place))}: {problem}")
+        lists = frozen_data.describe_lists(data.dataset, new)
+        before = state.find_ask(system.resolved_config, lists)
+        if before is None and (state.closed_reason or not state.asks_left):
+            return _refuse(state, state.closed_reason or "all declared asks are made")
+        state, ask = self._count(system, lists)
+        if ask is None:
+            return _refuse(state, "all declared asks are made")
+        return self._answer(
+            state, ask, system, data, is_repeated=before is not None, explain=explain
+        )
 
     def _load(self, state: CampaignState, new: Sequence[str]) -> frozen_data.FrozenData:
         key = tuple(sorted({*new, *frozen_data.name_lists(state.shipped_lists)}))
@@ -328,14 +317,6 @@ def _refuse(state: CampaignState, reason: str) -> records.CampaignAnswer:
         guarantee=state.guarantee,
         no_guarantee=state.no_guarantee,
     )
-
-
-def _find_misfit(system: System, dataset: Dataset) -> str:
-    """The first thing in which a system does not fit a dataset; empty = it fits."""
-    roles, rerankers = dataset.spec.run_roles, tuple(dataset.rerankers)
-    known = {name: roles[name] for name in dataset.runs}
-    misfits = system.find_misfits(known, rerankers)
-    return next((f"{'.'.join(map(str, place))}: {problem}" for place, problem in misfits), "")
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,10 @@ def close_campaign(
     data = frozen_data.freeze_dataset(dataset, state.plan, state.held_out)
     asks = tuple(_describe_asks(state, data, progress))
     first = data.measure_baseline(state.plan.config)
+    shipped: tuple[float, ...] = ()
+    if state.ships:
+        last = data.measure_baseline(state.baseline_of(len(state.ships) + 1))
+        shipped = tuple(last.held_out.tolist())
     return CampaignReport(
         status=before.describe(),
         closed_by=state.closed_by,
@@ -55,15 +59,8 @@ def close_campaign(
         asks=asks,
         held_out=tuple(data.held_out.queries),
         baseline_values=tuple(first.held_out.tolist()),
-        shipped_values=_shipped_values(state, data),
+        shipped_values=shipped,
     )
-
-
-def _shipped_values(state: CampaignState, data: frozen_data.FrozenData) -> tuple[float, ...]:
-    if not state.ships:
-        return ()
-    shipped = data.measure_baseline(state.baseline_of(len(state.ships) + 1))
-    return tuple(shipped.held_out.tolist())
 
 
 def _describe_asks(

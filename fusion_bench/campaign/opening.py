@@ -209,7 +209,11 @@ def _split(
     taken = HeldOut.match(
         list_open_campaigns(events), dataset.qrels, runs.queries, dataset.queries
     ).queries
-    copies = _find_copies(dataset, events)
+    earlier = {event.campaign: event.held_out for event in events if event.held_out is not None}
+    ids = {digest for each in earlier.values() for digest in each.queries}
+    others = {name: each.model_copy(update={"queries": ()}) for name, each in earlier.items()}
+    matched = HeldOut.match(others, dataset.qrels, records=dataset.queries).queries
+    copies = {query for query in matched if query_digest(query) not in ids}
     free = np.array([query not in taken and query not in copies for query in runs.queries])
     if not free.any():
         raise ConfigError(
@@ -236,15 +240,6 @@ def _split(
             "--held-out"
         )
     return runs, split
-
-
-def _find_copies(dataset: Dataset, events: Sequence[CampaignEvent]) -> set[str]:
-    """Queries with the judgments or the group of one that a campaign held out, and another id."""
-    known = {event.campaign: event.held_out for event in events if event.held_out is not None}
-    ids = {digest for each in known.values() for digest in each.queries}
-    others = {name: each.model_copy(update={"queries": ()}) for name, each in known.items()}
-    copies = HeldOut.match(others, dataset.qrels, records=dataset.queries).queries
-    return {query for query in copies if query_digest(query) not in ids}
 
 
 def _digest_held_out(runs: AlignedRuns, split: QuerySplit) -> tuple[list[str], HeldOutDigests]:

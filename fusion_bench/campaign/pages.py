@@ -106,7 +106,29 @@ def build_answer_page(answer: records.CampaignAnswer) -> Page:
         error = Finding(f"Tuning queries: {answer.error}", "warning")
         sections.append(Section(findings=(error,)))
     if answer.tuning is not None:
-        sections.append(_tuning_section(answer.tuning))
+        tuning = answer.tuning
+        findings = [
+            Finding(
+                f"{each.id}: {each.message}", "warning" if each.severity == "warning" else "plain"
+            )
+            for each in tuning.lint
+        ]
+        columns: list[Column[records.TuningChange]] = [
+            Column("query", lambda each: each.query, is_text=True),
+            Column("baseline", lambda each: format_number(each.baseline)),
+            Column("candidate", lambda each: format_number(each.candidate)),
+        ]
+        parts = []
+        if tuning.lost is not None and not tuning.lost:
+            findings.append(Finding("No relevant document fell out of the first ten."))
+        if tuning.lost:
+            title = f"{pluralize(len(tuning.lost), 'relevant document')} fell out of the first ten"
+            shown = tuning.lost[:MOST_CHANGES]
+            parts.append(make_table(title, make_columns(LOST, _format_lost), shown))
+        if tuning.changes:
+            worst = tuning.changes[:MOST_CHANGES]
+            parts.append(make_table("Tuning queries, the greatest loss first", columns, worst))
+        sections.append(Section("Tuning queries", findings=tuple(findings), parts=tuple(parts)))
     return Page("Ask", tuple(sections), headline, answer=answer.answer)
 
 
@@ -118,29 +140,6 @@ def _describe_tuning(tuning: records.TuningAnswer) -> str:
         f"p {format_p_value(gain.p, alpha=0.05, adjusted=False)}; "
         f"{gain.wins} better, {gain.losses} worse of {gain.queries}."
     )
-
-
-def _tuning_section(tuning: records.TuningAnswer) -> Section:
-    findings = [
-        Finding(f"{each.id}: {each.message}", "warning" if each.severity == "warning" else "plain")
-        for each in tuning.lint
-    ]
-    columns: list[Column[records.TuningChange]] = [
-        Column("query", lambda each: each.query, is_text=True),
-        Column("baseline", lambda each: format_number(each.baseline)),
-        Column("candidate", lambda each: format_number(each.candidate)),
-    ]
-    parts = []
-    if tuning.lost is not None and not tuning.lost:
-        findings.append(Finding("No relevant document fell out of the first ten."))
-    if tuning.lost:
-        title = f"{pluralize(len(tuning.lost), 'relevant document')} fell out of the first ten"
-        shown = tuning.lost[:MOST_CHANGES]
-        parts.append(make_table(title, make_columns(LOST, _format_lost), shown))
-    if tuning.changes:
-        worst = tuning.changes[:MOST_CHANGES]
-        parts.append(make_table("Tuning queries, the greatest loss first", columns, worst))
-    return Section("Tuning queries", findings=tuple(findings), parts=tuple(parts))
 
 
 def _format_lost(key: str, document: records.LostDocument) -> str:

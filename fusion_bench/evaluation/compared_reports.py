@@ -90,7 +90,6 @@ def find_collection_warnings(
     if judge is not None:
         related = tuple(name for name in judge.related_systems if name in configs)
         judge = judge.model_copy(update={"related_systems": related})
-    equal = [row for row in chosen if row.abstain and row.abstain.is_tied]
     warnings = find_warnings(
         runs,
         len(collection.queries),
@@ -105,22 +104,20 @@ def find_collection_warnings(
         first_trial=collection.first_trial if rows is None else (),
         judgment_notes=collection.judgment_notes,
     )
-    return [*warnings, *map(_warn_tied_signal, equal)]
-
-
-def _warn_tied_signal(row: SystemResult) -> DataWarning:
-    """The warning that one value of a signal is too frequent for a threshold."""
-    if (result := row.abstain) is None:
-        raise TypeError(f"system {row.name!r} has no threshold")
-    same = format_percent(result.answerable_at_one)
-    others = format_percent(result.unanswerable_at_one)
-    text = (
-        f"{row.name}: {same} of the queries with an answer have one value of {result.signal}, and "
-        f"{others} of those without. A threshold cannot tell these queries apart. Choose another "
-        "signal: fusion-bench threshold."
-    )
-    evidence = result.model_dump(include={"signal", "values", "answerable_at_one"})
-    return DataWarning(key="threshold", text=text, evidence={"system": row.name, **evidence})
+    for row in chosen:
+        if (result := row.abstain) is None or not result.is_tied:
+            continue
+        same = format_percent(result.answerable_at_one)
+        others = format_percent(result.unanswerable_at_one)
+        text = (
+            f"{row.name}: {same} of the queries with an answer have one value of {result.signal}, "
+            f"and {others} of those without. A threshold cannot tell these queries apart. Choose "
+            "another signal: fusion-bench threshold."
+        )
+        evidence = result.model_dump(include={"signal", "values", "answerable_at_one"})
+        evidence = {"system": row.name, **evidence}
+        warnings.append(DataWarning(key="threshold", text=text, evidence=evidence))
+    return warnings
 
 
 def _find_single_repeats(
@@ -263,6 +260,11 @@ def _describe(
         difference = table.pair(candidate, name).compare_unjudged(settings["alpha"])
         if difference is not None:
             unjudged[candidate] = difference.record
+    bounds = {}
+    for system in (plan.table.baseline, *plan.wanted):
+        every = ((name, plan.rows[system].measures[name].bounds) for name in left.measures)
+        if known := {name: each for name, each in every if each is not None}:
+            bounds[system] = known
     return CollectionComparison(
         collection=left.name,
         queries=len(left.queries),
@@ -274,21 +276,8 @@ def _describe(
         systems=len(table.systems),
         v2_enabled={},
         unjudged=unjudged,
-        bounds=_list_bounds(plan, left.measures),
+        bounds=bounds,
     )
-
-
-def _list_bounds(
-    plan: ComparisonPlan, measures: Sequence[str]
-) -> dict[str, dict[str, CompletionBounds]]:
-    """By system and measure; what is not known is left out."""
-    systems = {}
-    for system in (plan.table.baseline, *plan.wanted):
-        known = ((name, plan.rows[system].measures[name].bounds) for name in measures)
-        bounds = {name: each for name, each in known if each is not None}
-        if bounds:
-            systems[system] = bounds
-    return systems
 
 
 class ComparisonPlan(NamedTuple):
@@ -322,7 +311,14 @@ def _plan(
     *,
     two: bool,
 ) -> ComparisonPlan:
-    _require_comparable(left, right)
+    for what in ("measures", "queries", "groups", "binary_relevance"):
+        if getattr(left, what) != getattr(right, what):
+            raise ConfigError(
+                f"{left.name}: the reports differ in their {what.replace('_', ' ')}: run both "
+                "experiments on the same split with the same measures"
+            )
+    if left.digests.get("qrels") != right.digests.get("qrels"):
+        raise ConfigError(f"{left.name}: the reports were judged by different qrels")
     base, known = left.table.systems, right.table.systems
     # Of two reports, before and after: one system is compared with its namesake.
     namesake = two and len(candidates) == 1 and candidates[0] in base
@@ -342,17 +338,6 @@ def _plan(
     table = replace(left.table, systems=values, baseline=chosen)
     rows = {chosen: left.system(chosen), **{titles[name]: right.system(name) for name in family}}
     return ComparisonPlan(left, right, table, tuple(titles[name] for name in wanted), rows)
-
-
-def _require_comparable(left: Collection, right: Collection) -> None:
-    for what in ("measures", "queries", "groups", "binary_relevance"):
-        if getattr(left, what) != getattr(right, what):
-            raise ConfigError(
-                f"{left.name}: the reports differ in their {what.replace('_', ' ')}: run both "
-                "experiments on the same split with the same measures"
-            )
-    if left.digests.get("qrels") != right.digests.get("qrels"):
-        raise ConfigError(f"{left.name}: the reports were judged by different qrels")
 
 
 def add_comparisons(change: ReportChange, old: Report, new: Report) -> ReportChange:

@@ -13,7 +13,7 @@ import numpy as np
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.evaluation.compared_reports import explain_untested, list_texts
-from fusion_bench.evaluation.report_records import Collection, SystemResult
+from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.stats.intervals import (
     ALPHA,
     MeanEstimate,
@@ -59,12 +59,16 @@ def find_list_gain(old: Collection, new: Collection) -> tuple[str, list[SystemGa
         return None
     [part] = changed
     name = part.removeprefix(RUNS)
-    gains = {
-        row.name: gain
-        for row in new.competitors.values()
-        if name in list_texts(row.config or {})
-        and (gain := _gain_of(old.competitors.get(row.name), row, new.primary_measure)) is not None
-    }
+    gains = {}
+    for row in new.competitors.values():
+        before = old.competitors.get(row.name)
+        is_same = before is not None and before.config == row.config
+        if before is None or not is_same or name not in list_texts(row.config or {}):
+            continue
+        results = (each.measures[new.primary_measure] for each in (row, before))
+        sides = [np.array(each.values, dtype=np.float64) for each in results]
+        if np.isfinite(sides).all():
+            gains[row.name] = paired_difference(*sides)
     alone = next((row for row in gains if _is_alone(new.competitors[row].config, name)), None)
     if not part.startswith(RUNS) or alone is None:
         return None
@@ -72,14 +76,6 @@ def find_list_gain(old: Collection, new: Collection) -> tuple[str, list[SystemGa
     others = [describe_gain(row, gains[row], gains[alone], groups) for row in gains if row != alone]
     first = SystemGain(alone, estimate_mean(gains[alone], groups))
     return name, [first, *others]
-
-
-def _gain_of(old: SystemResult | None, new: SystemResult, measure: str) -> FloatArray | None:
-    """(Q,): new − old; None where a side has no values, or is configured otherwise."""
-    if old is None or old.config != new.config:
-        return None
-    sides = [np.array(row.measures[measure].values, dtype=np.float64) for row in (new, old)]
-    return paired_difference(*sides) if np.isfinite(sides).all() else None
 
 
 def _is_alone(config: dict[str, Any] | None, name: str) -> bool:

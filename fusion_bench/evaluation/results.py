@@ -35,7 +35,7 @@ from fusion_bench.stats.comparison_family import (
 )
 from fusion_bench.stats.intervals import estimate_mean, exact_mean
 from fusion_bench.stats.unjudged import QueryBounds, UnjudgedDifference
-from fusion_bench.stats.values import MeasuredValues, Pair, ValueTable
+from fusion_bench.stats.values import MeasuredValues, Pair
 from fusion_bench.util.formatting import format_number
 
 Config = Mapping[str, Any]
@@ -60,10 +60,17 @@ def compare_fusions(
     compared = {name: assessed[name] for name in plain or fusions}
     if not compared or not sources:
         return None
-    pairs = {
-        (name, source): _pair_with_source(task, name, compared[name], scores)
-        for name, (source, scores) in product(compared, sources.items())
-    }
+    pairs = {}
+    for name, (source, scores) in product(compared, sources.items()):
+        repeated = task.repeat_lists(task.experiment.systems[name])
+        pairs[name, source] = Pair(
+            compared[name].primary_values(repeated),
+            MeasuredValues(scores.values[0], scores.repeats[:, 0], frozenset({f"runs/{source}"})),
+            task.runs.groups,
+            (name, source),
+            is_bounded=task.measures[0].is_bounded,
+            kind=task.judgment_kind,
+        )
     answer = decide_fusion(pairs, seed=task.experiment.seed, alpha=task.experiment.alpha)
     contradicted, unjudged = _find_contradiction(task, answer, pairs) or ((), None)
     verdict = "unjudged decide" if contradicted else answer.verdict
@@ -76,21 +83,6 @@ def compare_fusions(
         fusions=len(compared),
         sources=len(sources),
         is_reranked=not plain,
-    )
-
-
-def _pair_with_source(
-    task: EvaluationSet, fusion: str, assessment: Assessment, source: Scores
-) -> Pair:
-    """A fusion against a source alone on the primary measure."""
-    system, alone = task.experiment.systems[fusion], {f"runs/{source.system}"}
-    return Pair(
-        assessment.primary_values(task.repeat_lists(system)),
-        MeasuredValues(source.values[0], source.repeats[:, 0], frozenset(alone)),
-        task.runs.groups,
-        (fusion, source.system),
-        is_bounded=task.measures[0].is_bounded,
-        kind=task.judgment_kind,
     )
 
 
@@ -179,20 +171,6 @@ def _tie_fields(ties: TieSensitivity, m: int) -> dict[str, Any]:
     return {"affected_queries": int(ties.affected[m]), **means}
 
 
-def _list_slices(task: EvaluationSet) -> Iterator[tuple[str, str | None, BoolArray]]:
-    """List each field with several values: name, value, and (Q,) the queries that have it.
-
-    A value of None = the queries without one.
-    """
-    columns = slice_values(task)
-    if "type" in task.experiment.slices:
-        columns["type"] = task.runs.types
-    for field, column in columns.items():
-        values, by_query = sort_field_values(column), np.array(column, dtype=object)
-        for value in values if len(values) > 1 else ():
-            yield field, value, by_query == value
-
-
 def _system_result(
     task: EvaluationSet,
     system: System,
@@ -256,7 +234,13 @@ def list_results(
         assessed: By name of the system.
         sources: The values of each source alone.
     """
-    slices = [*_list_slices(task)]
+    columns = slice_values(task)
+    if "type" in task.experiment.slices:
+        columns["type"] = task.runs.types
+    slices = []
+    for field, column in columns.items():
+        values, by_query = sort_field_values(column), np.array(column, dtype=object)
+        slices += [(field, each, by_query == each) for each in values if len(values) > 1]
     for name, system in task.experiment.systems.items():
         yield _system_result(task, system, assessed[name], slices)
     yield from _reference_rows(task, sources)
@@ -281,13 +265,18 @@ def _reference_rows(
     oracle += _describe_chance(task, sources) if len(alone) > 1 else ""
     order = "all candidates of all sources in the order of their grades; nothing can pass it"
     bounds = find_system_bounds(alone[chosen], task.runs, task.measures)
+    systems = task.experiment.systems.values()
+    pools = [collapse_pool(runs, systems) for runs in task.runs.repeats]
+    by_repeat = np.stack([perfect_order_values(pool, task.measures) for pool in pools])
+    # The greatest mean over so many repeats as a list has: no system passes that over its own.
+    counts = {*task.runs.repeat_counts.values()} or {1}
+    perfect = np.max([repeat_variance.mean_of_repeats(by_repeat[:n]) for n in counts], axis=0)
     rows: list[tuple[str, Literal["floor", "ceiling"], str, FloatArray]] = [
         (f"best source (chosen on {where})", "floor", alone[chosen].name, scores[chosen].repeats),
         ("best source per query (oracle)", "ceiling", oracle, best[None]),
-        ("perfect order", "ceiling", order, _perfect_order(task)[None]),
+        ("perfect order", "ceiling", order, perfect[None]),
     ]
     if len(alone) == 1:
-        systems = task.experiment.systems.values()
         has_source = any(s.resolved_config == alone[0].resolved_config for s in systems)
         rows = [rows[2]] if has_source else [rows[0], rows[2]]
     for name, kind, note, repeats in rows:
@@ -313,22 +302,6 @@ def _describe_chance(task: EvaluationSet, sources: Mapping[str, Scores]) -> str:
     )
 
 
-def _perfect_order(task: EvaluationSet) -> FloatArray:
-    """Values of all candidates in the order of their grades; the mean over repeats.
-
-    Of lists with different numbers of files the greatest of the means over so many repeats: no
-    system passes that over its own number.
-    """
-    systems = task.experiment.systems.values()
-    pools = [collapse_pool(runs, systems) for runs in task.runs.repeats]
-    values = np.stack([perfect_order_values(pool, task.measures) for pool in pools])
-    counts = {*task.runs.repeat_counts.values()} or {1}
-    best: FloatArray = np.max(
-        [repeat_variance.mean_of_repeats(values[:count]) for count in counts], axis=0
-    )
-    return best
-
-
 def add_comparisons(
     collections: Sequence[report_records.Collection], settings: Mapping[str, Any]
 ) -> tuple[report_records.Collection, ...]:
@@ -345,7 +318,13 @@ def add_comparisons(
     return tuple(
         each.model_copy(
             update={
-                "comparisons": tuple(_comparison_results(table, results, settings)),
+                "comparisons": tuple(
+                    record_comparison(
+                        item,
+                        table.pair(item.candidate, item.measure).compare_unjudged(draws["alpha"]),
+                    )
+                    for item in results
+                ),
                 "first_group": find_first_group(table, **draws),
             }
         )
@@ -353,14 +332,6 @@ def add_comparisons(
             collections, tables, compare_tables(tables, **settings), strict=True
         )
     )
-
-
-def _comparison_results(
-    table: ValueTable, comparisons: Sequence[Comparison], settings: Mapping[str, Any]
-) -> Iterator[report_records.ComparisonResult]:
-    for comparison in comparisons:
-        pair = table.pair(comparison.candidate, comparison.measure)
-        yield record_comparison(comparison, pair.compare_unjudged(settings["alpha"]))
 
 
 def record_comparison(

@@ -179,6 +179,11 @@ def _collection(
         )
 
         abstentions = measure_abstentions(task)
+    crag: tuple[CragResult, ...] = ()
+    if task.experiment.crag is not None:
+        from fusion_bench.evaluation.crag import judge_lists  # late, as above
+
+        crag = judge_lists(task, {name: each.repeats[0, 0] for name, each in assessed.items()})
     return CollectionRecord(
         **collection_facts(task),
         digests=dataset.digests(),
@@ -202,7 +207,7 @@ def _collection(
         near_duplicates=find_near_duplicates(dataset, task.runs.queries),
         synthetic_queries=count_synthetic(dataset.queries, task.runs.queries),
         ignored_queries=count_known_ignored(task),
-        crag=_judge_lists(task, assessed),
+        crag=crag,
         first_trial=describe_first_repeat(
             dataset, *(["CRAG's verdicts"] if task.experiment.crag else [])
         ),
@@ -220,15 +225,6 @@ def _describe_empty_queries(
     if is_zero and 0 < is_empty.sum() < len(is_empty):
         means = {n: exact_mean(each.values[0, ~is_empty]) for n, each in assessed.items()}
     return {"queries_without_relevant": int(is_empty.sum()), "means_of_others": means}
-
-
-def _judge_lists(task: EvaluationSet, assessed: Mapping[str, Assessment]) -> tuple[CragResult, ...]:
-    """The verdicts on the lists, on the first repeat; none where nobody asks for them."""
-    if task.experiment.crag is None:
-        return ()
-    from fusion_bench.evaluation.crag import judge_lists  # late, as above
-
-    return judge_lists(task, {name: each.repeats[0, 0] for name, each in assessed.items()})
 
 
 def report_provenance(experiment: Experiment, source: Source) -> Provenance:

@@ -78,8 +78,21 @@ def _set_value(data: dict[Any, Any], override: str) -> Location:
         if separator == "=":
             here[key] = parse_value(rest, override)
             return location
-        _split_number_by_run(here, key, rest, override, _runs_of_system(data, location))
-        here = _open_value(here, key, override, location)
+        systems = data.get("systems") if location[0] == "systems" and len(location) > 2 else None
+        system = systems.get(location[1]) if isinstance(systems, dict) else None
+        runs = system.get("runs") if isinstance(system, dict) else None
+        _split_number_by_run(here, key, rest, override, runs if isinstance(runs, list) else [])
+        value = here[key] if isinstance(here, list) else here.get(key)
+        if value is None:
+            default = System.model_fields[key].default if key in METHOD_KEYS[:2] else None
+            value = {} if default is None else {"method": default.method}
+        elif isinstance(value, str) and key in METHOD_KEYS:
+            value = {"method": value}
+        if not isinstance(value, dict | list):
+            path = ".".join(map(str, location))
+            raise ConfigError(f"--set {override}: {path} is {value!r}, which has no keys")
+        here[key] = value
+        here = value
 
 
 def _split_key(here: Any, text: str, override: str) -> tuple[Any, str, str]:  # noqa: ANN401 - as YAML says it
@@ -103,14 +116,6 @@ def _split_key(here: Any, text: str, override: str) -> tuple[Any, str, str]:  # 
     return match["key"], match["separator"], match["rest"]
 
 
-def _runs_of_system(data: dict[Any, Any], location: Location) -> list[Any]:
-    """The names of the runs of the system that a place is in; none where it is in no system."""
-    systems = data.get("systems") if location[0] == "systems" and len(location) > 2 else None
-    system = systems.get(location[1]) if isinstance(systems, dict) else None
-    runs = system.get("runs") if isinstance(system, dict) else None
-    return runs if isinstance(runs, list) else []
-
-
 def _split_number_by_run(
     fusion: Any,  # noqa: ANN401 - as YAML says it
     key: Any,  # noqa: ANN401 - as above
@@ -129,21 +134,6 @@ def _split_number_by_run(
             f"({', '.join(map(str, runs))})"
         )
     fusion[key] = dict.fromkeys(runs, value)
-
-
-def _open_value(here: Any, key: Any, override: str, location: Location) -> Any:  # noqa: ANN401 - as above
-    """The mapping or list below a key, made where there is none."""
-    value = here[key] if isinstance(here, list) else here.get(key)
-    if value is None:
-        default = System.model_fields[key].default if key in METHOD_KEYS[:2] else None
-        value = {} if default is None else {"method": default.method}
-    elif isinstance(value, str) and key in METHOD_KEYS:
-        value = {"method": value}
-    if not isinstance(value, dict | list):
-        path = ".".join(map(str, location))
-        raise ConfigError(f"--set {override}: {path} is {value!r}, which has no keys")
-    here[key] = value
-    return value
 
 
 def _may_differ_per_source(method: object, key: object) -> bool:

@@ -16,8 +16,6 @@ from pydantic import Field
 from fusion_bench.checks.dataset_facts import describe_selection
 from fusion_bench.config.json_records import ReportRecord
 from fusion_bench.config.yaml_files import Source
-from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import IntArray
 from fusion_bench.evaluation.details.relevant_ranks import list_relevant
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, collection_facts
 from fusion_bench.evaluation.report_file import ExperimentRecord
@@ -37,7 +35,6 @@ from fusion_bench.explain.failures import (
     DiagnosedSystem,
     FailureKind,
     Scope,
-    StageRanks,
     find_failures,
     rank_stages,
 )
@@ -192,29 +189,26 @@ def describe_system(
         baseline: The baseline.
         scope: The queries and their relevant documents.
     """
-    counts = (_count_failures(kind, system, baseline, scope) for kind in KINDS)
+    counts = []
+    for kind in KINDS:
+        failures = system.failures[kind]
+        failed = failures.is_failed
+        is_clear = failed & (failures.not_relevant_above == 0)
+        judged_relevant = is_clear & (failures.unjudged_above == 0) & (failures.relevant_above > 0)
+        count = FailureCount(
+            kind=kind,
+            not_applicable=system.not_applicable.get(kind),
+            failures=int(failed.sum()),
+            exposed=int(failures.is_exposed.sum()),
+            queries=int((scope.count_by_query(failed) > 0).sum()),
+            behind_relevant=int(judged_relevant.sum()),
+            undecided=int((is_clear & (failures.unjudged_above > 0)).sum()),
+            tied=int(failures.is_tied.sum()),
+            change=_compare(kind, system, baseline, scope),
+            worst=_list_worst(kind, system, baseline, scope),
+        )
+        counts.append(count)
     return SystemDiagnosis(name=system.name, counts=tuple(counts))
-
-
-def _count_failures(
-    kind: FailureKind, system: DiagnosedSystem, baseline: DiagnosedSystem, scope: Scope
-) -> FailureCount:
-    failures = system.failures[kind]
-    failed = failures.is_failed
-    is_clear = failed & (failures.not_relevant_above == 0)
-    judged_relevant = is_clear & (failures.unjudged_above == 0) & (failures.relevant_above > 0)
-    return FailureCount(
-        kind=kind,
-        not_applicable=system.not_applicable.get(kind),
-        failures=int(failed.sum()),
-        exposed=int(failures.is_exposed.sum()),
-        queries=int((scope.count_by_query(failed) > 0).sum()),
-        behind_relevant=int(judged_relevant.sum()),
-        undecided=int((is_clear & (failures.unjudged_above > 0)).sum()),
-        tied=int(failures.is_tied.sum()),
-        change=_compare(kind, system, baseline, scope),
-        worst=_list_worst(kind, system, baseline, scope),
-    )
 
 
 def _compare(
@@ -252,7 +246,12 @@ def _list_worst(
 ) -> tuple[FailureRecord, ...]:
     """The first failures, those of the greatest severity first, then in the order of queries."""
     failures, relevant = system.failures[kind], scope.relevant
-    severity = _severity(kind, system, scope)
+    if kind == "miss":
+        severity = scope.relevant.grades
+    elif kind == "inversion":
+        severity = system.failures[kind].not_relevant_above
+    else:
+        severity = system.fused if kind == "dilution" else system.final
     failed = np.flatnonzero(failures.is_failed)
     worst = failed[np.argsort(-severity[failed], kind="stable")][: scope.top]
     queries = system.comparable_queries(kind) & baseline.comparable_queries(kind)
@@ -274,19 +273,6 @@ def _list_worst(
         )
         for m in worst.tolist()
     )
-
-
-def _severity(kind: FailureKind, system: DiagnosedSystem, scope: Scope) -> IntArray:
-    """(M,): how bad each failure is; greater is worse.
-
-    Fused rank of a dilution, final rank of a burial, grade of a miss, and of an inversion the
-    documents above it that are judged not relevant.
-    """
-    if kind == "miss":
-        return scope.relevant.grades
-    if kind == "inversion":
-        return system.failures[kind].not_relevant_above
-    return system.fused if kind == "dilution" else system.final
 
 
 def _known_rank(rank: int) -> int | None:
@@ -350,7 +336,13 @@ def _diagnose_dataset(task: EvaluationSet, top: int, progress: Progress) -> Diag
         fitted = task.fit_system(system)
         stages = rank_stages(fitted, task.runs, pool)
         failures = find_failures(pool, relevant, stages, spec.binary_relevance)
-        reasons = _list_reasons(pool, spec.binary_relevance, stages)
+        reasons: dict[FailureKind, str] = {}
+        if not stages.has_question.any():
+            reasons["dilution"] = "no list that it reads has the role question"
+        if not stages.has_reranker:
+            reasons["burial"] = "no reranker orders its lists"
+        if not (pool.judged & (pool.grades < spec.binary_relevance)).any():
+            reasons["inversion"] = "no list has a document that is judged not relevant"
         diagnosed.append(DiagnosedSystem.from_stages(name, stages, relevant, failures, reasons))
         missed &= failures["miss"].is_failed
     scope = Scope(task.runs.queries, task.groups, relevant, task.experiment.alpha, top)
@@ -363,20 +355,6 @@ def _diagnose_dataset(task: EvaluationSet, top: int, progress: Progress) -> Diag
         trial=describe_selection(task.dataset),
         systems=tuple(describe_system(item, diagnosed[0], scope) for item in diagnosed),
     )
-
-
-def _list_reasons(
-    pool: AlignedRuns, binary_relevance: int, stages: StageRanks
-) -> dict[FailureKind, str]:
-    """Why a kind of failure cannot occur in a system, by kind."""
-    reasons: dict[FailureKind, str] = {}
-    if not stages.has_question.any():
-        reasons["dilution"] = "no list that it reads has the role question"
-    if not stages.has_reranker:
-        reasons["burial"] = "no reranker orders its lists"
-    if not (pool.judged & (pool.grades < binary_relevance)).any():
-        reasons["inversion"] = "no list has a document that is judged not relevant"
-    return reasons
 
 
 #: Kinds whose failures are looked at first: what was found and lost, before what was never found.

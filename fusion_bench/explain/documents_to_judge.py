@@ -10,7 +10,6 @@ import numpy as np
 
 from fusion_bench.checks.unjudged import UNJUDGED_DEPTH
 from fusion_bench.config.yaml_files import Source
-from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.run_experiment import prepare_datasets, select_systems
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.ranking.final_lists import list_parts
@@ -72,28 +71,24 @@ def list_unjudged_documents(
     """
     chosen = select_systems(experiment, systems, dataset)
     tasks = prepare_datasets(chosen, source, folders=folders, progress=progress)
-    return [row for task in tasks for row in _find_unjudged_documents(task, depth=depth)]
-
-
-def _find_unjudged_documents(
-    task: EvaluationSet, *, depth: int = UNJUDGED_DEPTH
-) -> list[UnjudgedDocument]:
-    """The unjudged documents in the first ``depth`` ranks of a dataset's systems."""
-    ranks: dict[tuple[int, int], list[tuple[int, str]]] = {}
-    runs = task.runs
-    for name, system in task.experiment.systems.items():
-        for index, view, positions in list_parts(task.fit_system(system), runs):
-            shown = np.flatnonzero((positions > 0) & (positions <= depth) & ~view.judged)
-            columns = (index[view.query_index[shown]], view.documents[shown], positions[shown])
-            for query, document, rank in zip(*(each.tolist() for each in columns), strict=True):
-                ranks.setdefault((query, document), []).append((rank, name))
-    rows = sorted(
-        (min(places)[0], -len(places), *pair, tuple(name for _, name in places))
-        for pair, places in ranks.items()
-    )
-    return [
-        UnjudgedDocument(
-            task.dataset.name, runs.queries[query], runs.vocabulary[document], best_rank, names
+    unjudged = []
+    for task in tasks:
+        ranks: dict[tuple[int, int], list[tuple[int, str]]] = {}
+        runs = task.runs
+        for name, system in task.experiment.systems.items():
+            for index, view, positions in list_parts(task.fit_system(system), runs):
+                shown = np.flatnonzero((positions > 0) & (positions <= depth) & ~view.judged)
+                columns = (index[view.query_index[shown]], view.documents[shown], positions[shown])
+                for query, document, rank in zip(*(each.tolist() for each in columns), strict=True):
+                    ranks.setdefault((query, document), []).append((rank, name))
+        rows = sorted(
+            (min(places)[0], -len(places), *pair, tuple(name for _, name in places))
+            for pair, places in ranks.items()
         )
-        for best_rank, _, query, document, names in rows
-    ]
+        unjudged += [
+            UnjudgedDocument(
+                task.dataset.name, runs.queries[query], runs.vocabulary[document], best_rank, names
+            )
+            for best_rank, _, query, document, names in rows
+        ]
+    return unjudged

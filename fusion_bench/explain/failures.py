@@ -16,7 +16,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, tie_group_starts
 from fusion_bench.evaluation.details.relevant_ranks import RelevantDocuments, take_relevant
 from fusion_bench.experiment.system import System
-from fusion_bench.methods.blend import Fused, RerankBlend
+from fusion_bench.methods.blend import RerankBlend
 from fusion_bench.ranking.plain_systems import fit_system, plain_systems
 from fusion_bench.ranking.system_ranking import fused_list, ranked_lists
 
@@ -335,7 +335,12 @@ def rank_stages(system: System, runs: AlignedRuns, pool: AlignedRuns | None = No
         is_cut = False if plain.top_k is None else final > plain.top_k
         stages.returned[rows] = np.where(is_cut, 0, final)
         stages.has_question[index] = bool(question)
-        stages.is_reranked[index] = _find_reranked(plain, view, fused)
+        blend = plain.blend
+        reranked = np.full(len(view.queries), blend.reranker_name is not None)
+        if isinstance(blend, RerankBlend):
+            skipped = view.query_index[blend.is_skipped(view, fused)]
+            reranked[skipped] = False
+        stages.is_reranked[index] = reranked
     if places is not runs:
         return stages  # the lists of its stages hold chunks
     inner = [stage for stage in (fitted.stages or {}).values() if stage.reranker_names]
@@ -358,13 +363,3 @@ def _empty_stages(candidates: int, queries: int) -> StageRanks:
         has_question=masks[2],
         is_reranked=masks[3],
     )
-
-
-def _find_reranked(system: System, view: AlignedRuns, fused: Fused) -> BoolArray:
-    """(q,): whether a reranker orders each query of a plain system."""
-    blend = system.blend
-    reranked = np.full(len(view.queries), blend.reranker_name is not None)
-    if isinstance(blend, RerankBlend):
-        skipped = view.query_index[blend.is_skipped(view, fused)]
-        reranked[skipped] = False
-    return reranked

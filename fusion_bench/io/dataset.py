@@ -28,7 +28,6 @@ from fusion_bench.io.json_objects import load_known_queries, load_queries
 from fusion_bench.io.load_records import FileRequest, list_layout, load_aligned, load_tables
 from fusion_bench.io.provenance import ListMeta, read_meta
 from fusion_bench.io.query_groups import assign_groups, join_groups, read_groups
-from fusion_bench.io.raw_files import FileLayout
 from fusion_bench.util.digests import hash_values
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
@@ -653,18 +652,6 @@ def _read_whole(
     return replace(dataset, later_repeats=tuple(repeats))
 
 
-def _find_layout(
-    spec: DatasetSpec, paths: DatasetPaths, kind: str, name: str, run: ListSpec
-) -> FileLayout:
-    """How a list is read, with the queries of its requests."""
-    if run.requests is None:
-        return run.layout
-    requests = paths.existing(run.requests, kind, name, "requests")
-    known = {} if spec.queries is None else load_queries(paths.existing(spec.queries, "queries"))
-    texts = {query.text: query.id for query in known.values() if query.text is not None}
-    return list_layout(run, requests, texts)
-
-
 def _request_lists(
     spec: DatasetSpec,
     paths: DatasetPaths,
@@ -690,13 +677,21 @@ def _request_lists(
             files = [paths.existing(run.refined, kind, name, "refined")]
         else:
             files = [*paths.repeats(run.path, kind, name, "path")]
+        layout = run.layout
+        if run.requests is not None:
+            requests = paths.existing(run.requests, kind, name, "requests")
+            known = {}
+            if spec.queries is not None:
+                known = load_queries(paths.existing(spec.queries, "queries"))
+            texts = {each.text: each.id for each in known.values() if each.text is not None}
+            layout = list_layout(run, requests, texts)
         return FileRequest(
             files[0],
             name,
             frozenset(run.roles if space is None else ()),
             run.read_options,
             space,
-            layout=_find_layout(spec, paths, kind, name, run),
+            layout=layout,
             later_paths=() if refined else tuple(files[1:]),
         )
 

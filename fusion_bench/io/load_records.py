@@ -339,7 +339,19 @@ def load_tables(
         key = keys[n]
         if cache is not None and key is not None:
             if file.cache_key(cache) == key:
-                _store_table(cache, key, tables[n], needed)
+                table = tables[n]
+                facts: dict[str, Any] = {"queries": table.queries, "digest": table.digest()}
+                facts["notes"] = table.notes
+                arrays: dict[str, Array] = {"offsets": table.offsets, "documents": table.documents}
+                if isinstance(table, Run):
+                    facts |= {"duplicates": table.duplicates, "zero_scores": table.zero_scores}
+                    facts["bare"] = dict(table.bare)
+                    arrays["scores"] = table.scores
+                    if table.read_options.rank_from == "column":  # otherwise they count
+                        arrays["ranks"] = table.ranks
+                else:
+                    arrays["grades"] = table.grades
+                cache.store(key, facts, arrays | _split_ids(table.vocabulary), needed)
             else:
                 keys[n] = None  # it changed while it was read
     if not campaigns:
@@ -440,22 +452,6 @@ def _split_ids(vocabulary: IdVocabulary) -> dict[str, Array]:
 def _restore_ids(arrays: dict[str, Any]) -> IdVocabulary:
     """Take a vocabulary out of stored arrays."""
     return IdVocabulary(arrays.pop("vocabulary"), arrays.pop("vocabulary_limits"))
-
-
-def _store_table(cache: Cache, key: str, table: Table, needed: Sequence[str]) -> None:
-    """Keep a table in the cache."""
-    facts: dict[str, Any] = {"queries": table.queries, "digest": table.digest()}
-    facts["notes"] = table.notes
-    arrays: dict[str, Array] = {"offsets": table.offsets, "documents": table.documents}
-    if isinstance(table, Run):
-        facts |= {"duplicates": table.duplicates, "zero_scores": table.zero_scores}
-        facts["bare"] = dict(table.bare)
-        arrays["scores"] = table.scores
-        if table.read_options.rank_from == "column":  # otherwise they count
-            arrays["ranks"] = table.ranks
-    else:
-        arrays["grades"] = table.grades
-    cache.store(key, facts, arrays | _split_ids(table.vocabulary), needed)
 
 
 def _restore_table(file: FileRequest, entry: StoredArrays) -> Table:

@@ -16,9 +16,10 @@ import io
 import ipaddress
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -326,8 +327,11 @@ def sample_queries(
         order = generator.permutation(len(texts))[: SPARE * count].tolist()
         pools[name] = [texts[i] for i in order]
     personal: dict[str, int] = {}
-    if drop_personal:
-        pools = {name: [*_drop_personal(pool, personal)] for name, pool in pools.items()}
+    for name, pool in pools.items() if drop_personal else ():
+        kinds = {text: find_personal_data(text) for text in pool}
+        for kind in chain.from_iterable(kinds.values()):
+            personal[kind] = personal.get(kind, 0) + 1
+        pools[name] = [text for text in pool if not kinds[text]]
     pools, similar = (pools, 0) if keep_similar else _drop_similar(pools)
     # Quotas are equal; what a small stratum lacks is drawn from the others, the tail first.
     sizes = {name: len(pool) for name, pool in pools.items()}
@@ -382,15 +386,6 @@ def _to_record(query: SampledQuery) -> dict[str, Any]:
     flags = {"personal": ", ".join(query.personal)} if query.personal else {}
     facts = {"stratum": query.stratum, "frequency": query.frequency}
     return {"id": query.id, "text": query.text, **facts, **flags}
-
-
-def _drop_personal(pool: Sequence[str], counts: dict[str, int]) -> Iterator[str]:
-    for text in pool:
-        kinds = find_personal_data(text)
-        for kind in kinds:
-            counts[kind] = counts.get(kind, 0) + 1
-        if not kinds:
-            yield text
 
 
 def _drop_similar(

@@ -161,8 +161,19 @@ def find_columns(
     has_order = has_only_ranks and (is_ordered or "rank" in given)
     is_pair = allows_pairs and kind == "qrels" and has_only_ranks and "rank" not in given
     if missing and not (missing == [value] and (has_order if kind == "run" else is_pair)):
+        allowed = "; ".join(f"{role}: {', '.join(known_names[role])}" for role in missing)
+        if len(missing) == 1:
+            allowed = ", ".join(known_names[missing[0]])
+        present = ", ".join(names) or "nothing"
+        if "grade" in missing and not RANKED_NAMES.isdisjoint(map(str.lower, names)):
+            raise DataError(f"{where}: a ranked list, and judgments are needed (found: {present})")
+        remedy = "add it"
+        if not set(names) <= {*given.values()}:
+            guesses = ({**columns, **guess} for guess in list_guesses(missing, given, names))
+            remedy = f"rename it, or {propose_columns(guesses, attempt, kind)}"
         raise DataError(
-            _describe_missing(missing, given, names, where, columns, known_names, attempt)
+            f"{where}: no column for the {' or the '.join(missing)} (found: {present}; allowed "
+            f"names: {allowed}): {remedy}"
         )
     return {"value" if role == value else role: name for role, name in given.items()}
 
@@ -261,35 +272,6 @@ def settle_rivals(
             except DataError as error:
                 raise DataError(f"{where}: {error}") from None
     return notes
-
-
-def _describe_missing(
-    missing: Sequence[str],
-    given: ColumnNames,
-    names: Sequence[str],
-    where: str,
-    columns: ColumnNames,
-    known_names: Mapping[str, tuple[str, ...]],
-    attempt: Attempt | None,
-) -> str:
-    """What is not there, what is, and the ``columns`` that read the file."""
-    kind: Kind = "qrels" if "grade" in (*missing, *given) else "run"
-    if len(missing) == 1:
-        allowed = ", ".join(known_names[missing[0]])
-    else:
-        allowed = "; ".join(f"{role}: {', '.join(known_names[role])}" for role in missing)
-    present = ", ".join(names) or "nothing"
-    if "grade" in missing and RANKED_NAMES.intersection(name.lower() for name in names):
-        return f"{where}: a ranked list, and judgments are needed (found: {present})"
-    if set(names) <= set(given.values()):
-        remedy = "add it"
-    else:
-        guesses = ({**columns, **guess} for guess in list_guesses(missing, given, names))
-        remedy = f"rename it, or {propose_columns(guesses, attempt, kind)}"
-    return (
-        f"{where}: no column for the {' or the '.join(missing)} (found: {present}; allowed names: "
-        f"{allowed}): {remedy}"
-    )
 
 
 #: Most ways in which a file is read again before an error says which one works.

@@ -129,7 +129,12 @@ def _tabulate_cells(
     for number, row in lines:
         if len(row) != len(names):
             remedy = "" if number != first else f": {_propose_numbers(row, kind, attempt)}"
-            what = _describe_columns(kind, names, has_numbers=bool(columns))
+            if columns:
+                what = f"the first line has {len(names)}"
+            elif names == MS_MARCO:
+                what = "the first line has 3: query, document, and a rank or a score"
+            else:
+                what = f"a TREC {kind} has {len(names)}: {' '.join(names)}"
             raise DataError(f"{path}:{number}: {pluralize(len(row), 'column')}, and {what}{remedy}")
     column = dict(zip(names, zip(*(cells for _, cells in lines), strict=True), strict=True))
     value = VALUE_ROLES[kind]
@@ -139,14 +144,6 @@ def _tabulate_cells(
     if value in column:
         column["value"] = column.pop(value)
     return tabulate(column, [number for number, _ in lines])
-
-
-def _describe_columns(kind: Kind, names: Sequence[str], *, has_numbers: bool) -> str:
-    if has_numbers:
-        return f"the first line has {len(names)}"
-    if names == MS_MARCO:
-        return "the first line has 3: query, document, and a rank or a score"
-    return f"a TREC {kind} has {len(names)}: {' '.join(names)}"
 
 
 def _propose_numbers(cells: Sequence[str], kind: Kind, attempt: Attempt) -> str:
