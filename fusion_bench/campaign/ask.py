@@ -1,4 +1,4 @@
-"""One ask of a campaign: the charge, the test, the answer, which tells of the tuning queries."""
+"""One ask of a campaign: the charge, the test, the answer; at its end the values of all asks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from fusion_bench.campaign import frozen_data, records
 from fusion_bench.campaign.decision import HeldOutTest, is_screened, phase_share, run_held_out_test
 from fusion_bench.campaign.frozen_data import FrozenData, SystemValues
-from fusion_bench.campaign.records import CampaignRules
+from fusion_bench.campaign.records import CampaignReport, CampaignRules, ClosedAsk
 from fusion_bench.campaign.state import CampaignPaths, CampaignState
 from fusion_bench.checks.lint import lint_systems
 from fusion_bench.config.models import parse_model
@@ -26,9 +26,11 @@ from fusion_bench.experiment.system import System
 from fusion_bench.explain.failures import TOP, rank_stages
 from fusion_bench.io.campaign_ledger import CampaignEvent, make_event
 from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.stats.intervals import ALPHA
+from fusion_bench.report.tuning_records import Gain
+from fusion_bench.stats.intervals import ALPHA, betting_bound
 from fusion_bench.stats.values import MeasuredValues, Pair
 from fusion_bench.tune.gains import student_gain
+from fusion_bench.util.formatting import Progress, ignore_progress
 
 #: The name of a candidate in messages.
 CANDIDATE = "candidate"
@@ -390,3 +392,101 @@ def pair_held_out(data: FrozenData, candidate: SystemValues, baseline: SystemVal
         for side in sides
     )
     return Pair(first, second, keys, is_bounded=data.measure.is_bounded, kind=data.kind)
+
+
+def close_campaign(
+    paths: CampaignPaths, by: str, progress: Progress = ignore_progress
+) -> CampaignReport:
+    """Close a campaign for good, and compute what its asks found; a closed one is computed again.
+
+    Args:
+        paths: Where it stands.
+        by: The person who closes it.
+        progress: Called for each ask.
+
+    Raises:
+        ConfigError: Nobody is named.
+        DataError: The ledger was edited, shortened or removed, or the data are not as frozen.
+    """
+    if not by.strip():
+        raise ConfigError("--by: name the person who closes the campaign")
+    before = paths.read_state()
+    new = [text for ask in before.asks for text in ask.lists]
+    dataset = frozen_data.load_whole(paths.dataset, before.plan, frozen_data.name_lists(new))
+    if changes := frozen_data.find_changes(before.plan, dataset, new):
+        progress(f"values are those of changed data: {changes}", 0, 1)
+
+    def add(events: list[CampaignEvent]) -> list[CampaignEvent]:
+        state = paths.find_state(events)
+        closing = make_event(state.campaign, "close", by=by)
+        return [] if state.closed_by else [closing]
+
+    state = paths.append(add)
+    data = frozen_data.freeze_dataset(dataset, state.plan, state.held_out)
+    asks = tuple(_describe_asks(state, data, progress))
+    first = data.measure_baseline(state.plan.config)
+    shipped: tuple[float, ...] = ()
+    if state.ships:
+        last = data.measure_baseline(state.baseline_of(len(state.ships) + 1))
+        shipped = tuple(last.held_out.tolist())
+    return CampaignReport(
+        status=before.describe(),
+        closed_by=state.closed_by,
+        overrides=tuple(f"{event.by}: {event.command}" for event in state.overrides),
+        changes=changes,
+        asks=asks,
+        held_out=tuple(data.held_out.queries),
+        baseline_values=tuple(first.held_out.tolist()),
+        shipped_values=shipped,
+    )
+
+
+def _describe_asks(
+    state: CampaignState, data: frozen_data.FrozenData, progress: Progress
+) -> Iterator[ClosedAsk]:
+    for count, ask in enumerate(state.asks, 1):
+        progress("computing asks", count, len(state.asks))
+        number, config = ask.number or 0, dict(ask.config or {})
+        phase, system = state.phases[number], frozen_data.rebuild_system(config)
+        baseline = data.measure_baseline(state.baseline_of(phase))
+        values = data.measure_system(system)
+        judgment = judge_candidate(
+            data, system, values, baseline, rules=state.plan.rules, phase=phase
+        )
+        tuning = None
+        if values.tuning is not None and baseline.tuning is not None:
+            tuning = float((values.tuning - baseline.tuning).mean())
+        is_known = len(values.held_out) and len(baseline.held_out)
+        gain = _measure_gain(data, values, baseline, judgment) if is_known else None
+        answer = state.answers.get(number)
+        yield ClosedAsk(
+            number=number,
+            date=ask.date,
+            phase=phase,
+            answer=answer,
+            config=dict(config),
+            lists=ask.lists,
+            tuning_gain=tuning,
+            is_screened=judgment.is_screened,
+            is_contradicted=answer == "ship" and not judgment.ships,
+            gain=gain,
+            log_e_value=judgment.test.log_e_value,
+        )
+
+
+def _measure_gain(
+    data: frozen_data.FrozenData,
+    candidate: frozen_data.SystemValues,
+    baseline: frozen_data.SystemValues,
+    judgment: AskJudgment,
+) -> Gain:
+    """The held-out gain; with bounded tails its interval is the betting one, at the ask's share."""
+    share = judgment.test.share
+    pair = pair_held_out(data, candidate, baseline)
+    gain = student_gain(pair, alpha=2 * share)
+    if judgment.test.tails == "t":
+        return gain
+    low, high = (
+        sign * betting_bound(sign * pair.difference, pair.groups, alpha=share) for sign in (1, -1)
+    )
+    return gain.model_copy(update={"low": low, "high": high})
