@@ -193,21 +193,18 @@ def read_queries(given: object) -> dict[str, Query]:
         return load_queries(Path(given))
     if not isinstance(given, Mapping):
         raise DataError(f"queries: give a path or {{id: text}}, not {type(given).__name__}")
-    return {str(key): _make_query(str(key), value) for key, value in given.items()}
-
-
-def _make_query(key: str, value: object) -> Query:
-    if isinstance(value, Query):
-        return value
-    if isinstance(value, str):
-        return Query(key, value)
-    known = ("text", *COMPARED_FIELDS)
-    if not isinstance(value, Mapping):
-        raise DataError(f"query {key!r}: give its text or a mapping of {', '.join(known)}")
-    for name in value:
-        if name not in known and (hint := did_you_mean(str(name), known)):
-            raise DataError(f"query {key!r}: unknown field {name!r}{hint}: rename it")
-    return parse_query({**value, "id": key}, f"query {key!r}")
+    queries, known = {}, ("text", *COMPARED_FIELDS)
+    for key, value in zip(map(str, given), given.values(), strict=True):
+        if isinstance(value, Query | str):
+            queries[key] = value if isinstance(value, Query) else Query(key, value)
+            continue
+        if not isinstance(value, Mapping):
+            raise DataError(f"query {key!r}: give its text or a mapping of {', '.join(known)}")
+        for name in value:
+            if name not in known and (hint := did_you_mean(str(name), known)):
+                raise DataError(f"query {key!r}: unknown field {name!r}{hint}: rename it")
+        queries[key] = parse_query({**value, "id": key}, f"query {key!r}")
+    return queries
 
 
 #: What other packages call the arguments ``measures`` and ``measure``.

@@ -325,9 +325,6 @@ class DocumentsToJudge(TableView):
         return columns
 
 
-PathLike = str | os.PathLike[str]
-
-
 def documents_to_judge(
     target: PathLike,
     *,

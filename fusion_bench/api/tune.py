@@ -157,16 +157,16 @@ class TuningResult(ResultView):
         return self.report.model_dump(mode="json")
 
     def _summary(self) -> str:
-        chosen = ", ".join(f"{path} {_shorten(value)}" for path, value in self.parameters.items())
-        return f"TuningResult({self.recommendation.sentence!r}: {chosen})\n{self.comparison!r}"
+        chosen = (
+            f"{path} {value:.4g}" if isinstance(value, float) else f"{path} {value}"
+            for path, value in self.parameters.items()
+        )
+        sentence = self.recommendation.sentence
+        return f"TuningResult({sentence!r}: {', '.join(chosen)})\n{self.comparison!r}"
 
     def _table_columns(self, limit: int | None = None) -> Columns:
         """One row a trial."""
         return self.report._table_columns(limit)
-
-
-def _shorten(value: Value) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 #: Keys of an experiment that tuning reads; all other options are those of ``tune:``.

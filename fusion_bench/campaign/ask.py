@@ -283,29 +283,27 @@ def _describe_tuning(
         )
         for q in order[difference[order] != 0].tolist()
     )
-    lost = None if baseline_system is None else tuple(_list_lost(data, system, baseline_system))
+    lost = None
+    if baseline_system is not None:
+        binary_relevance = data.dataset.spec.binary_relevance
+        relevant = list_relevant(data.tuning, data.dataset.qrels, binary_relevance)
+        before, after = (
+            take_relevant(rank_stages(each, data.tuning).returned, relevant)
+            for each in (baseline_system, system)
+        )
+        fell = (before > 0) & (before <= TOP) & ((after == 0) | (after > TOP))
+        lost = tuple(
+            records.LostDocument(
+                query=data.tuning.queries[relevant.query[m]],
+                document=relevant.documents[m],
+                grade=int(relevant.grades[m]),
+                baseline_rank=int(before[m]),
+                rank=int(after[m]) or None,
+            )
+            for m in np.flatnonzero(fell)
+        )
     lint = tuple(problem.to_finding(None) for problem in lint_systems([system], [data.facts]))
     return records.TuningAnswer(gain=gain, changes=changes, lint=lint, lost=lost)
-
-
-def _list_lost(
-    data: frozen_data.FrozenData, system: System, baseline: System
-) -> Iterator[records.LostDocument]:
-    """Relevant documents that the baseline has among the first ten, and the candidate has not."""
-    runs = data.tuning
-    relevant = list_relevant(runs, data.dataset.qrels, data.dataset.spec.binary_relevance)
-    ranks = [
-        take_relevant(rank_stages(each, runs).returned, relevant) for each in (baseline, system)
-    ]
-    before, after = ranks
-    for m in np.flatnonzero((before > 0) & (before <= TOP) & ((after == 0) | (after > TOP))):
-        yield records.LostDocument(
-            query=runs.queries[relevant.query[m]],
-            document=relevant.documents[m],
-            grade=int(relevant.grades[m]),
-            baseline_rank=int(before[m]),
-            rank=int(after[m]) or None,
-        )
 
 
 def _refuse(state: CampaignState, reason: str) -> records.CampaignAnswer:

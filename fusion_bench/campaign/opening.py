@@ -413,23 +413,18 @@ class _FoundGains:
         if gain <= MOST_GAIN or not self.differences:
             return ""
         shown = f"below {format_number(gain)}" if math.isfinite(gain) else "up to 1"
-        means = "; ".join(self._list_remedies())
-        return (
-            f"With {self.rules.asks:,} asks and {self.groups:,} held-out groups a gain {shown} "
-            f"mostly does not ship ({means})"
-        )
-
-    def _list_remedies(self) -> Iterator[str]:
-        """For each gain, how many asks or groups find it."""
-        for gain in (MOST_GAIN, GOOD_GAIN):
-            asks = max(
-                (asks for asks in COUNTS if asks < self.rules.asks and self._finds(gain, asks)),
-                default=None,
-            )
-            growth = next((factor for factor in GROWTHS if self._finds(gain, None, factor)), None)
+        remedies = []
+        for wanted in (MOST_GAIN, GOOD_GAIN):
+            counts = (count for count in COUNTS if count < self.rules.asks)
+            asks = max((count for count in counts if self._finds(wanted, count)), default=None)
+            growth = next((each for each in GROWTHS if self._finds(wanted, None, each)), None)
             few = "" if asks is None else f"{pluralize(asks, 'ask')} or "
             groups = "more" if growth is None else f"about {round_up(growth * self.groups):,}"
-            yield f"{gain:g} needs {few}{groups} held-out groups"
+            remedies.append(f"{wanted:g} needs {few}{groups} held-out groups")
+        return (
+            f"With {self.rules.asks:,} asks and {self.groups:,} held-out groups a gain {shown} "
+            f"mostly does not ship ({'; '.join(remedies)})"
+        )
 
     def _finds(self, gain: float, asks: int | None, growth: float = 1) -> bool:
         return self.find_gain(asks=asks, growth=growth) <= gain

@@ -15,7 +15,6 @@ from fusion_bench.report.page import (
     NextStep,
     Page,
     Section,
-    Table,
     Tone,
     YamlBlock,
     make_columns,
@@ -50,13 +49,21 @@ def build_status_page(status: records.CampaignStatus, steps: Sequence[NextStep] 
         "Ships": f"{len(status.ships)} of {rules.ships}",
         "Least gain": format_number(rules.min_gain),
     }
+    columns: list[Column[records.PhasePower]] = [
+        Column("phase", lambda each: str(each.phase)),
+        Column("level of an ask", lambda each: f"{each.share:.3g}"),
+        Column("gain found with power .8", _format_detectable),
+    ]
+    note = (
+        "Power .8 for differences as the tuning queries have; a change that touches few queries is "
+        "found sooner; none = no gain up to 1 is found."
+    )
+    power = make_table("What each phase can find", columns, status.phases, notes=(note,))
+    baseline = YamlBlock("The baseline to beat", status.baseline)
     section = Section(
         facts=facts,
         summary="; ".join(f"{name} {value}" for name, value in facts.items()),
-        parts=(
-            *([_phase_table(status.phases)] if status.phases else []),
-            YamlBlock("The baseline to beat", status.baseline),
-        ),
+        parts=(power, baseline) if status.phases else (baseline,),
     )
     state = "no more asks" if status.is_closed else f"{status.asks_left:,} asks left"
     headline = Finding(
@@ -68,19 +75,6 @@ def build_status_page(status: records.CampaignStatus, steps: Sequence[NextStep] 
         ),
     )
     return Page(f"Campaign {status.campaign}", (section,), headline, next_steps=tuple(steps))
-
-
-def _phase_table(phases: Sequence[records.PhasePower]) -> Table:
-    columns: list[Column[records.PhasePower]] = [
-        Column("phase", lambda each: str(each.phase)),
-        Column("level of an ask", lambda each: f"{each.share:.3g}"),
-        Column("gain found with power .8", _format_detectable),
-    ]
-    note = (
-        "Power .8 for differences as the tuning queries have; a change that touches few queries is "
-        "found sooner; none = no gain up to 1 is found."
-    )
-    return make_table("What each phase can find", columns, phases, notes=(note,))
 
 
 def _format_detectable(phase: records.PhasePower) -> str:

@@ -470,6 +470,7 @@ def find_list_gain(old: Collection, new: Collection) -> tuple[str, list[SystemGa
     [part] = changed
     name = part.removeprefix(RUNS)
     gains = {}
+    alone: str | None = None
     for row in new.competitors.values():
         before = old.competitors.get(row.name)
         is_same = before is not None and before.config == row.config
@@ -479,20 +480,16 @@ def find_list_gain(old: Collection, new: Collection) -> tuple[str, list[SystemGa
         sides = [np.array(each.values, dtype=np.float64) for each in results]
         if np.isfinite(sides).all():
             gains[row.name] = paired_difference(*sides)
-    alone = next((row for row in gains if _is_alone(new.competitors[row].config, name)), None)
+            config = row.config or {}
+            method = (config.get("blend") or {}).get("method", "none")
+            if alone is None and list(config.get("runs", ())) == [name] and method == "none":
+                alone = row.name
     if not part.startswith(RUNS) or alone is None:
         return None
     groups = np.asarray(number_by_appearance(new.groups)[0])
     others = [describe_gain(row, gains[row], gains[alone], groups) for row in gains if row != alone]
     first = SystemGain(alone, estimate_mean(gains[alone], groups))
     return name, [first, *others]
-
-
-def _is_alone(config: dict[str, Any] | None, name: str) -> bool:
-    """Whether a system is one list without anything."""
-    known = config or {}
-    method = (known.get("blend") or {}).get("method", "none")
-    return list(known.get("runs", ())) == [name] and method == "none"
 
 
 def ratio_interval(

@@ -274,7 +274,13 @@ def _reference_rows(
     where = task.tuning_split or task.split or ALL_QUERIES
     best = np.max([score.values for score in scores], axis=0)
     oracle = "the best of the sources for each query and measure; fusion may pass it"
-    oracle += _describe_chance(task, sources) if len(alone) > 1 else ""
+    if len(alone) > 1:
+        fixed, primary = _list_alone(task, *sources, title="fixed"), task.measures[0]
+        variants = np.stack([score.values[0] for score in scores])
+        chance = find_chance(fixed, task.runs, variants, primary)
+        if chance is not None:
+            oracle += f"; by chance alone {format_number(chance)} in {primary.name}: the best of "
+            oracle += "as many random disturbances of rrf to the same mean"
     order = "all candidates of all sources in the order of their grades; nothing can pass it"
     bounds = find_system_bounds(alone[chosen], task.runs, task.measures)
     systems = task.experiment.systems.values()
@@ -299,19 +305,6 @@ def _reference_rows(
             for i, m in enumerate(task.measures)
         }
         yield report_records.SystemResult(name=name, kind=kind, note=note, measures=measures)
-
-
-def _describe_chance(task: EvaluationSet, sources: Mapping[str, Scores]) -> str:
-    """What the best of as many disturbances of one fusion reaches, which know no query."""
-    fixed, primary = _list_alone(task, *sources, title="fixed"), task.measures[0]
-    values = np.stack([each.values[0] for each in sources.values()])
-    chance = find_chance(fixed, task.runs, values, primary)
-    if chance is None:
-        return ""
-    return (
-        f"; by chance alone {format_number(chance)} in {primary.name}: the best of as many random "
-        "disturbances of rrf to the same mean"
-    )
 
 
 def add_comparisons(

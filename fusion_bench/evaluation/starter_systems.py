@@ -153,10 +153,17 @@ def build_starter_systems(
                 reranked = f"{name} {label}{suffix}"
                 _refuse_taken(reranked, systems)
                 systems[reranked] = {**system, "blend": {**blend, **shared}}
+    question = (
+        f"{RRF_V2} is left out: no list has the role {QUESTION}. Give it to the list that was "
+        f"asked with the user's own question: --role NAME={QUESTION}."
+    )
+    if asked:
+        verb = "has" if len(asked) == 1 else "have"
+        question = f"{join_names(asked)} {verb} the role {QUESTION}: {RRF_V2} counts it ×2."
     starter = StarterSystems(
         systems,
         RRF_V1 if len(runs) > 1 else names[0],
-        (_describe_question(asked),) if len(runs) > 1 else (),
+        (question,) if len(runs) > 1 else (),
         lacks_question=len(runs) > 1 and not asked,
     )
     return starter if engine is None else _keep_expressible(starter, engine)
@@ -165,17 +172,6 @@ def build_starter_systems(
 def _refuse_taken(name: str, systems: dict[str, SystemKeys]) -> None:
     if name in systems:
         raise ConfigError(f"{name!r} names both a list and a system made of the lists: rename it")
-
-
-def _describe_question(asked: Sequence[str]) -> str:
-    """Which lists have the role ``question``, or how one gets it."""
-    if asked:
-        verb = "has" if len(asked) == 1 else "have"
-        return f"{join_names(asked)} {verb} the role {QUESTION}: {RRF_V2} counts it ×2."
-    return (
-        f"{RRF_V2} is left out: no list has the role {QUESTION}. Give it to the list that was "
-        f"asked with the user's own question: --role NAME={QUESTION}."
-    )
 
 
 def _keep_expressible(starter: StarterSystems, engine: str) -> StarterSystems:

@@ -366,8 +366,14 @@ def _name_variants(
     source: Source,
 ) -> dict[str, Any]:
     """The variants by name: ``NAME k=10``."""
-    places = dict.fromkeys(place for _, choices in variants for place, _ in choices)
-    short = {place: _short_path(place) for place in places}
+    short = {}
+    for place in dict.fromkeys(place for _, choices in variants for place, _ in choices):
+        parts = [str(part) for part in place if part not in CLASS_KEYS]
+        if len(parts) > 1 and parts[-1] == "method":
+            parts.pop()
+        if len(parts) > 1 and parts[0] in {"fusion", "blend"}:
+            parts.pop(0)
+        short[place] = ".".join(parts)
     repeated = {path for path in short.values() if [*short.values()].count(path) > 1}
     labels = {
         place: ".".join(map(str, place)) if path in repeated else path
@@ -382,16 +388,6 @@ def _name_variants(
             raise ConfigError(f"{where}: its list also means {variant!r}: rename one system")
         named[variant] = spec
     return named
-
-
-def _short_path(place: Location) -> str:
-    """``k`` for ``fusion.k``, ``normalize`` for ``fusion.normalize.method``."""
-    parts = [str(part) for part in place if part not in CLASS_KEYS]
-    if len(parts) > 1 and parts[-1] == "method":
-        parts.pop()
-    if len(parts) > 1 and parts[0] in {"fusion", "blend"}:
-        parts.pop(0)
-    return ".".join(parts)
 
 
 def _format_value(value: object) -> str:

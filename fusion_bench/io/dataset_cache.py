@@ -71,17 +71,15 @@ class FileStamps:
                 if state == before:
                     return str(known)
         value = read(path)
-        if value and _file_state(path) == before and self._is_old(before):
+        times = (int(stamped) for _, *numbers in before for stamped in numbers[3:])
+        last = max(times, default=0)  # an empty folder
+        # Long enough ago, by a clock that is not behind the file's.
+        is_old = last + self.min_age < time.time_ns()
+        if value and is_old and _file_state(path) == before:
             with suppress(OSError):  # a folder that cannot be written to keeps nothing
                 self.folder.mkdir(parents=True, exist_ok=True)
                 replace_file(stamp, _seal([before, value]))
         return value
-
-    def _is_old(self, state: State) -> bool:
-        """Whether the last change is long enough ago, by a clock that is not behind the file's."""
-        times = (int(time) for _, *numbers in state for time in numbers[3:])
-        last = max(times, default=0)  # an empty folder
-        return last + self.min_age < time.time_ns()
 
 
 def _file_state(path: Path) -> State:

@@ -103,22 +103,18 @@ def _list_warnings(
             "hold for these trials, and not for new ones."
         )
         yield page.Finding(text, "warning", "trials")
-    worse = [each.candidate for each in primary if _is_wider(each)]
+    worse = []
+    for each in primary:
+        sides = (each, each.people)
+        widths = [s.high - s.low for s in sides if s.low is not None and s.high is not None]
+        if len(widths) == 2 and widths[0] > widths[1]:
+            worse.append(each.candidate)
     if worse:
         text = (
             f"People's grades alone give a narrower interval for {list_names(worse)}. The machine "
             "predicts them too badly to help."
         )
         yield page.Finding(text, "warning", "no gain")
-
-
-def _is_wider(each: EstimatedDifference) -> bool:
-    widths = [
-        item.high - item.low
-        for item in (each, each.people)
-        if item.low is not None and item.high is not None
-    ]
-    return len(widths) == 2 and widths[0] > widths[1]
 
 
 def _build_table(estimate: GradeEstimate, measure: str) -> page.Table:

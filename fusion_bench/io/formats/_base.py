@@ -368,7 +368,11 @@ def list_guesses(
     if "score" in missing:  # ranks do as well
         roles.append(["rank" if role == "score" else role for role in missing])
     for wanted in roles:
-        near = {role: _find_near(role, free) for role in wanted if role not in given}
+        near = {}
+        for role in [each for each in wanted if each not in given]:
+            words = SUGGESTIVE_WORDS[role]  # the most telling word first
+            likely = dict.fromkeys(name for word in words for name in free if word in name.lower())
+            near[role] = [name for name in likely if role != "score" or not _may_rise(name)]
         taken = {name for names in near.values() for name in names[:1]}
         rest = [name for name in free if name not in taken]
         empty = [role for role, found in near.items() if not found]
@@ -379,13 +383,6 @@ def list_guesses(
                 yield dict(zip(near, guess, strict=True)) | {
                     role: given[role] for role in wanted if role in given
                 }
-
-
-def _find_near(role: str, free: Sequence[str]) -> list[str]:
-    """The names with a word that suggests a role; the most telling word first."""
-    words = SUGGESTIVE_WORDS[role]
-    near = dict.fromkeys(name for word in words for name in free if word in name.lower())
-    return [name for name in near if role != "score" or not _may_rise(name)]
 
 
 def _may_rise(name: str) -> bool:

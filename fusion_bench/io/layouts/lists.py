@@ -121,7 +121,8 @@ def match_answer(value: Any, kind: Kind, *, has_query: bool = False) -> Answer |
         DataError: Hits are missing.
     """
     body, envelope = open_envelope(value)
-    for layer in _peel(body):
+    layer: Any = body
+    while layer is not None:
         found = _match_layout(layer, kind, has_query=has_query)
         is_listed = isinstance(layer, list) and not QUERY_LISTS.isdisjoint(envelope)
         if found is None or found[0].family == GENERAL:
@@ -134,6 +135,9 @@ def match_answer(value: Any, kind: Kind, *, has_query: bool = False) -> Answer |
                 refuse_incomplete(each, None if found is None else found[0])
         if found is not None:
             return Answer(*found, layer, envelope)
+        cells = layer if isinstance(layer, dict) else {}  # a usual key may wrap the answer
+        inner = (cells[key] for key in WRAPPERS if isinstance(cells.get(key), dict | list))
+        layer = next(inner, None)
     return None
 
 
@@ -175,16 +179,6 @@ def _order_layouts(kind: Kind) -> tuple[Layout, ...]:
         return layout.family == GENERAL, is_other, layout.kind != "qrels"
 
     return tuple(sorted(load_layouts(), key=rate))
-
-
-def _peel(body: Any) -> Iterator[Any]:  # noqa: ANN401 - any JSON
-    """An answer, and the answers in it that a usual key wraps."""
-    layer: Any = body
-    while layer is not None:
-        yield layer
-        cells = layer if isinstance(layer, dict) else {}
-        inner = (cells[key] for key in WRAPPERS if isinstance(cells.get(key), dict | list))
-        layer = next(inner, None)
 
 
 def find_lists(layout: Layout, body: Any) -> list[FoundList] | None:  # noqa: ANN401 - any JSON
