@@ -126,7 +126,11 @@ def name_systems(given: Any, runs: RunNames) -> dict[str, Any]:  # noqa: ANN401 
     items = given if isinstance(given, list) else [given]
     systems: dict[str, Any] = {}
     for item in items:
-        name = _describe(item) if len(items) > 1 else default_name(item)
+        name, choice = default_name(item), _read_pair(item)
+        if len(items) > 1 and isinstance(choice, MethodChoice):  # numbers tell one from the next
+            given_numbers = choice.parameters if isinstance(choice.parameters, Mapping) else {}
+            for key, value in given_numbers.items():
+                name += f" {key}={value}" if isinstance(value, int | float) else ""
         if name in systems:
             raise ConfigError(f"two systems are named {name!r}: give them as {{name: system}}")
         systems[name] = system_keys(name, item, runs)
@@ -195,15 +199,6 @@ def default_name(given: object) -> str:
     if isinstance(given, MethodChoice) or is_own(given):
         return name_own(method) if is_own(method) else str(method)
     return given if isinstance(given, str) else "system"
-
-
-def _describe(given: object) -> str:
-    """The method with its numbers, which tells one from the next."""
-    given = _read_pair(given)
-    if not isinstance(given, MethodChoice) or not isinstance(given.parameters, Mapping):
-        return default_name(given)
-    values = [f"{k}={v}" for k, v in given.parameters.items() if isinstance(v, int | float)]
-    return " ".join([default_name(given), *values])
 
 
 def fuse(

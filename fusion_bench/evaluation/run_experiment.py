@@ -229,7 +229,13 @@ def _describe_empty_queries(
 
 def report_provenance(experiment: Experiment, source: Source) -> Provenance:
     """What made a report: when, from which file, with which versions."""
-    packages = ("numpy", "scipy", "pydantic", "ir-measures", "pytrec-eval-terrier")
+    from importlib.metadata import distribution  # late, as it is slow
+
+    versions = {}
+    for name in ("numpy", "scipy", "pydantic", "ir-measures", "pytrec-eval-terrier"):
+        text = distribution(name).read_text("METADATA") or ""  # a parser of it takes 2 ms
+        line = re.search(r"^Version: (\S+)", text, re.MULTILINE)
+        versions[name] = distribution(name).version if line is None else line[1]
     return Provenance(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         source=source.path.name,
@@ -239,20 +245,11 @@ def report_provenance(experiment: Experiment, source: Source) -> Provenance:
             "rank-fusion-bench": __version__,
             "engine": str(ENGINE),
             "python": platform.python_version(),
-            **{name: _read_version(name) for name in packages},
+            **versions,
         },
         v2_enabled=experiment.v2_enabled,
         overrides=source.override_texts,
     )
-
-
-def _read_version(package: str) -> str:
-    """The version of an installed package, from a line of its metadata: a parser takes 2 ms."""
-    from importlib.metadata import distribution  # late, as it is slow
-
-    text = distribution(package).read_text("METADATA") or ""
-    line = re.search(r"^Version: (\S+)", text, re.MULTILINE)
-    return distribution(package).version if line is None else line[1]
 
 
 def select_systems(

@@ -81,8 +81,16 @@ def _set_value(data: dict[Any, Any], override: str) -> Location:
         systems = data.get("systems") if location[0] == "systems" and len(location) > 2 else None
         system = systems.get(location[1]) if isinstance(systems, dict) else None
         runs = system.get("runs") if isinstance(system, dict) else None
-        _split_number_by_run(here, key, rest, override, runs if isinstance(runs, list) else [])
         value = here[key] if isinstance(here, list) else here.get(key)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        is_split = is_number and isinstance(here, dict) and _may_differ_per_source(here, key)
+        if is_split and runs and isinstance(runs, list):
+            if not any(rest.startswith(f"{run}=") for run in runs):
+                raise ConfigError(
+                    f"--set {override}: {key} is {value} for all runs: name one of them "
+                    f"({', '.join(map(str, runs))})"
+                )
+            value = dict.fromkeys(runs, value)
         if value is None:
             default = System.model_fields[key].default if key in METHOD_KEYS[:2] else None
             value = {} if default is None else {"method": default.method}
@@ -114,26 +122,6 @@ def _split_key(here: Any, text: str, override: str) -> tuple[Any, str, str]:  # 
             "numbered from 0"
         )
     return match["key"], match["separator"], match["rest"]
-
-
-def _split_number_by_run(
-    fusion: Any,  # noqa: ANN401 - as YAML says it
-    key: Any,  # noqa: ANN401 - as above
-    rest: str,
-    override: str,
-    runs: list[Any],
-) -> None:
-    """Write a number for all sources as one a run, where one of them gets another."""
-    value = fusion.get(key) if isinstance(fusion, dict) else None
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not runs or not _may_differ_per_source(fusion, key):
-        return
-    if not any(rest.startswith(f"{run}=") for run in runs):
-        raise ConfigError(
-            f"--set {override}: {key} is {value} for all runs: name one of them "
-            f"({', '.join(map(str, runs))})"
-        )
-    fusion[key] = dict.fromkeys(runs, value)
 
 
 def _may_differ_per_source(method: object, key: object) -> bool:

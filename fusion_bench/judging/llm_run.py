@@ -225,18 +225,15 @@ class _Judge:
         """The grade of one pair, from all its samples."""
         request, config = self.request, self.request.config
         prompt = request.fill_prompt(pair)
-        samples = range(1, config.samples + 1)
-        answers = [await self._ask_sample(prompt, sample) for sample in samples]
+        answers = []
+        for sample in range(1, config.samples + 1):
+            answer = llm_judge.GradeAnswer(problem="malformed")
+            for attempt in range(1, config.attempts + 1):
+                answer = await self._ask(llm_judge.make_key(prompt, sample, attempt))
+                if answer.problem != "malformed":
+                    break
+            answers.append(answer)  # the last one where all are malformed
         return combine_samples(pair, answers, request.prompt.grades, config.combine)
-
-    async def _ask_sample(self, prompt: str, sample: int) -> llm_judge.GradeAnswer:
-        """The first answer that is not malformed; the last one where all are."""
-        answer = llm_judge.GradeAnswer(problem="malformed")
-        for attempt in range(1, self.request.config.attempts + 1):
-            answer = await self._ask(llm_judge.make_key(prompt, sample, attempt))
-            if answer.problem != "malformed":
-                break
-        return answer
 
     async def _ask(self, key: str) -> llm_judge.GradeAnswer:
         try:
