@@ -409,29 +409,19 @@ def export(
         places = find_folders(folders, path)
         return export_experiment(experiment, source, asked, folders=places)
     given = system.system if isinstance(system, TuningResult) else system
-    return _export_at_hand(given, dataset, asked, options)
-
-
-def _export_at_hand(
-    system: Any,  # noqa: ANN401 - many kinds
-    dataset: object,
-    asked: ExportOptions,
-    settings: Mapping[str, Any],
-) -> ExportReport:
-    """A system that no file names, on a dataset that is at hand or none."""
-    given = None if dataset is None else read_dataset(dataset, needs_judgments=False)
-    runs = {} if given is None else given.runs
-    built = build_system(asked.system or default_name(system), system, runs)
+    opened = None if dataset is None else read_dataset(dataset, needs_judgments=False)
+    runs = {} if opened is None else opened.runs
+    built = build_system(asked.system or default_name(given), given, runs)
     listed: dict[str, Any] = {
-        k: list_measures(v) if k == "measures" else v for k, v in settings.items()
+        k: list_measures(v) if k == "measures" else v for k, v in options.items()
     }
     experiment, source = make_experiment(
-        "export", {built.name: built}, dataset="none" if given is None else given.name, **listed
+        "export", {built.name: built}, dataset="none" if opened is None else opened.name, **listed
     )
-    if given is None:
+    if opened is None:
         return export_system(experiment, source, built, ExportData({}), asked)
-    roles = {run: frozenset(item.roles) for run, item in given.runs.items()}
-    experiment.check_datasets(roles, tuple(given.rerankers), source)
-    conditions = {name: run.when for name, run in given.spec.runs.items() if run.when}
-    data = ExportData(roles, lambda _: [given], conditions, given.is_judged)
+    roles = {run: frozenset(item.roles) for run, item in opened.runs.items()}
+    experiment.check_datasets(roles, tuple(opened.rerankers), source)
+    conditions = {name: run.when for name, run in opened.spec.runs.items() if run.when}
+    data = ExportData(roles, lambda _: [opened], conditions, opened.is_judged)
     return export_system(experiment, source, built, data, asked)

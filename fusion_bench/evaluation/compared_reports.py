@@ -229,13 +229,35 @@ def compare_reports(
         raise ConfigError(f"{alone[0]}: the report has one system: there is nothing to compare")
     compared = compare_tables([plan.table for plan in plans], **settings)
     family = sum(len(plan.table.systems) - 1 for plan in plans)
-    return [
-        _describe(plan, comparisons, settings, family)._replace(
+    shown = []
+    for plan, comparisons in zip(plans, compared, strict=True):
+        left, table, wanted, unjudged = plan.left, plan.table, [], {}
+        for name, candidate in product(left.measures, plan.wanted):
+            wanted += [c for c in comparisons if (c.measure, c.candidate) == (name, candidate)]
+            difference = table.pair(candidate, name).compare_unjudged(settings["alpha"])
+            if difference is not None:
+                unjudged[candidate] = difference.record
+        bounds = {}
+        for system in (table.baseline, *plan.wanted):
+            every = ((name, plan.rows[system].measures[name].bounds) for name in left.measures)
+            if known := {name: each for name, each in every if each is not None}:
+                bounds[system] = known
+        comparison = CollectionComparison(
+            collection=left.name,
+            queries=len(left.queries),
+            alpha=settings["alpha"],
+            min_gain=settings["min_gain"],
+            family=family,
+            comparisons=tuple(wanted),
+            first_group=find_first_group(table, seed=settings["seed"], alpha=settings["alpha"]),
+            systems=len(table.systems),
             v2_enabled=v2,
-            warnings=_find_compared_warnings(plan.left, plan.right, plan.sides, two=two),
+            warnings=_find_compared_warnings(left, plan.right, plan.sides, two=two),
+            unjudged=unjudged,
+            bounds=bounds,
         )
-        for plan, comparisons in zip(plans, compared, strict=True)
-    ]
+        shown.append(comparison)
+    return shown
 
 
 def plan_comparison(
@@ -257,40 +279,40 @@ def plan_comparison(
     if not pairs:
         names = [", ".join(c.name for c in report.collections) for report in (first, other)]
         raise ConfigError(f"the reports have no collection in common ({' against '.join(names)})")
-    return [_plan(*pair, baseline, candidates, two=second is not None) for pair in pairs]
-
-
-def _describe(
-    plan: ComparisonPlan,
-    comparisons: Sequence[Comparison],
-    settings: Mapping[str, Any],
-    family: int,
-) -> CollectionComparison:
-    """What was asked for, by measure; an answer that unjudged documents decide says so."""
-    left, table, wanted, unjudged = plan.left, plan.table, [], {}
-    for name, candidate in product(left.measures, plan.wanted):
-        wanted += [c for c in comparisons if (c.measure, c.candidate) == (name, candidate)]
-        difference = table.pair(candidate, name).compare_unjudged(settings["alpha"])
-        if difference is not None:
-            unjudged[candidate] = difference.record
-    bounds = {}
-    for system in (plan.table.baseline, *plan.wanted):
-        every = ((name, plan.rows[system].measures[name].bounds) for name in left.measures)
-        if known := {name: each for name, each in every if each is not None}:
-            bounds[system] = known
-    return CollectionComparison(
-        collection=left.name,
-        queries=len(left.queries),
-        alpha=settings["alpha"],
-        min_gain=settings["min_gain"],
-        family=family,
-        comparisons=tuple(wanted),
-        first_group=find_first_group(table, seed=settings["seed"], alpha=settings["alpha"]),
-        systems=len(table.systems),
-        v2_enabled={},
-        unjudged=unjudged,
-        bounds=bounds,
-    )
+    plans, two = [], second is not None
+    for left, right in pairs:
+        for what in ("measures", "queries", "groups", "binary_relevance"):
+            if getattr(left, what) != getattr(right, what):
+                raise ConfigError(
+                    f"{left.name}: the reports differ in their {what.replace('_', ' ')}: run both "
+                    "experiments on the same split with the same measures"
+                )
+        if left.digests.get("qrels") != right.digests.get("qrels"):
+            raise ConfigError(f"{left.name}: the reports were judged by different qrels")
+        base, known = left.table.systems, right.table.systems
+        # Of two reports, before and after: one system is compared with its namesake.
+        namesake = two and len(candidates) == 1 and candidates[0] in base
+        chosen = baseline or (candidates[0] if namesake else left.baseline)
+        if chosen not in base:
+            raise UnknownNameError("system", chosen, base, where=left.name)
+        wanted = list(candidates) or [name for name in known if two or name != chosen]
+        for name in wanted:
+            if name not in known:
+                raise UnknownNameError("system", name, known, where=right.name)
+            if name == chosen and not two:
+                raise ConfigError(f"{left.name}: {name!r} cannot be compared with itself")
+        is_pair = namesake and chosen == candidates[0]
+        family = wanted if is_pair else [name for name in known if two or name != chosen]
+        titles = {name: f"{name} (second)" if two else name for name in family}
+        values = {chosen: base[chosen], **{titles[name]: known[name] for name in family}}
+        table = replace(left.table, systems=values, baseline=chosen)
+        rows = {
+            chosen: left.system(chosen),
+            **{titles[name]: right.system(name) for name in family},
+        }
+        shown = tuple(titles[name] for name in wanted)
+        plans.append(ComparisonPlan(left, right, table, shown, rows))
+    return plans
 
 
 class ComparisonPlan(NamedTuple):
@@ -314,43 +336,6 @@ class ComparisonPlan(NamedTuple):
     def sides(self) -> tuple[list[SystemResult], list[SystemResult]]:
         """The baseline's row, and the rows that were asked for."""
         return [self.rows[self.table.baseline]], [self.rows[name] for name in self.wanted]
-
-
-def _plan(
-    left: Collection,
-    right: Collection,
-    baseline: str | None,
-    candidates: Sequence[str],
-    *,
-    two: bool,
-) -> ComparisonPlan:
-    for what in ("measures", "queries", "groups", "binary_relevance"):
-        if getattr(left, what) != getattr(right, what):
-            raise ConfigError(
-                f"{left.name}: the reports differ in their {what.replace('_', ' ')}: run both "
-                "experiments on the same split with the same measures"
-            )
-    if left.digests.get("qrels") != right.digests.get("qrels"):
-        raise ConfigError(f"{left.name}: the reports were judged by different qrels")
-    base, known = left.table.systems, right.table.systems
-    # Of two reports, before and after: one system is compared with its namesake.
-    namesake = two and len(candidates) == 1 and candidates[0] in base
-    chosen = baseline or (candidates[0] if namesake else left.baseline)
-    if chosen not in base:
-        raise UnknownNameError("system", chosen, base, where=left.name)
-    wanted = list(candidates) or [name for name in known if two or name != chosen]
-    for name in wanted:
-        if name not in known:
-            raise UnknownNameError("system", name, known, where=right.name)
-        if name == chosen and not two:
-            raise ConfigError(f"{left.name}: {name!r} cannot be compared with itself")
-    is_pair = namesake and chosen == candidates[0]
-    family = wanted if is_pair else [name for name in known if two or name != chosen]
-    titles = {name: f"{name} (second)" if two else name for name in family}
-    values = {chosen: base[chosen], **{titles[name]: known[name] for name in family}}
-    table = replace(left.table, systems=values, baseline=chosen)
-    rows = {chosen: left.system(chosen), **{titles[name]: right.system(name) for name in family}}
-    return ComparisonPlan(left, right, table, tuple(titles[name] for name in wanted), rows)
 
 
 def add_comparisons(change: ReportChange, old: Report, new: Report) -> ReportChange:
