@@ -408,7 +408,7 @@ def export(
             )
         places = find_folders(folders, path)
         return export_experiment(experiment, source, asked, folders=places)
-    given = system.system if isinstance(system, TuningResult) else system
+    given: Any = system.system if isinstance(system, TuningResult) else system
     opened = None if dataset is None else read_dataset(dataset, needs_judgments=False)
     runs = {} if opened is None else opened.runs
     built = build_system(asked.system or default_name(given), given, runs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -219,16 +219,7 @@ class Referee:
         judgment = judge_candidate(
             data, system, candidate, baseline, rules=state.plan.rules, phase=phase
         )
-
-        def add(events: list[CampaignEvent]) -> list[CampaignEvent]:
-            latest = self.paths.find_state(events)
-            if number in latest.answers:
-                return []
-            is_late = len(latest.ships) >= phase  # another ask has shipped in this phase since
-            told = "ship" if judgment.ships and not is_late else "keep"
-            return [make_event(latest.campaign, "answer", number=number, answer=told)]
-
-        state = self.paths.append(add)
+        state = self._record(number, phase, "ship" if judgment.ships else "keep")
         shown = frozen_data.rebuild_system(config, "baseline") if explain else None
         return records.CampaignAnswer(
             campaign=state.campaign,
@@ -242,6 +233,19 @@ class Referee:
             tuning=_describe_tuning(data, system, candidate, baseline, shown),
             error=candidate.error,
         )
+
+    def _record(self, number: int, phase: int, word: Literal["ship", "keep"]) -> CampaignState:
+        """Write an answer; where another ask has shipped in this phase since, it is ``keep``."""
+
+        def add(events: list[CampaignEvent]) -> list[CampaignEvent]:
+            state = self.paths.find_state(events)
+            if number in state.answers:
+                return []
+            is_late = len(state.ships) >= phase
+            told = "keep" if is_late else word
+            return [make_event(state.campaign, "answer", number=number, answer=told)]
+
+        return self.paths.append(add)
 
 
 def _describe_tuning(
