@@ -30,8 +30,6 @@ TYPE_CHECKING = False  # as in typing, whose import would take longer than all t
 
 if TYPE_CHECKING:
     from fusion_bench._version import __version__ as __version__
-    from fusion_bench.api.campaign import ask_campaign as ask_campaign
-    from fusion_bench.api.campaign import campaign_status as campaign_status
     from fusion_bench.api.compare import align_runs as align_runs
     from fusion_bench.api.compare import compare as compare
     from fusion_bench.api.compare import evaluate_systems as evaluate_systems
@@ -41,13 +39,13 @@ if TYPE_CHECKING:
     from fusion_bench.api.fuse import rrf as rrf
     from fusion_bench.api.fuse import weighted as weighted
     from fusion_bench.api.inputs import load_dataset as load_dataset
-    from fusion_bench.api.judging import agreement as agreement
-    from fusion_bench.api.judging import documents_to_judge as documents_to_judge
-    from fusion_bench.api.judging import draw_queries as draw_queries
-    from fusion_bench.api.judging import estimate as estimate
-    from fusion_bench.api.judging import import_grades as import_grades
-    from fusion_bench.api.judging import pool as pool
+    from fusion_bench.api.new_data import agreement as agreement
+    from fusion_bench.api.new_data import documents_to_judge as documents_to_judge
+    from fusion_bench.api.new_data import draw_queries as draw_queries
+    from fusion_bench.api.new_data import estimate as estimate
+    from fusion_bench.api.new_data import import_grades as import_grades
     from fusion_bench.api.new_data import new_dataset as new_dataset
+    from fusion_bench.api.new_data import pool as pool
     from fusion_bench.api.new_data import pull as pull
     from fusion_bench.api.new_data import rerank as rerank
     from fusion_bench.api.new_data import sample_log as sample_log
@@ -62,6 +60,8 @@ if TYPE_CHECKING:
     from fusion_bench.api.tune import export as export
     from fusion_bench.api.tune import gate as gate
     from fusion_bench.api.tune import tune as tune
+    from fusion_bench.campaign.client import ask_campaign as ask_campaign
+    from fusion_bench.campaign.client import campaign_status as campaign_status
     from fusion_bench.data.aligned_runs import AlignedRuns as AlignedRuns
     from fusion_bench.data.qrels import Qrels as Qrels
     from fusion_bench.data.read_options import ReadOptions as ReadOptions
@@ -108,21 +108,21 @@ _HOME = {
     "TuningResult": "api.tune",
     "__version__": "_version",
     "add_dataset": "importers.public_collections",
-    "agreement": "api.judging",
+    "agreement": "api.new_data",
     "align_runs": "api.compare",
-    "ask_campaign": "api.campaign",
-    "campaign_status": "api.campaign",
+    "ask_campaign": "campaign.client",
+    "campaign_status": "campaign.client",
     "compare": "api.compare",
     "compare_reports": "api.results",
     "compare_systems": "stats.comparison_family:compare_with_baseline",
-    "documents_to_judge": "api.judging",
-    "draw_queries": "api.judging",
-    "estimate": "api.judging",
+    "documents_to_judge": "api.new_data",
+    "draw_queries": "api.new_data",
+    "estimate": "api.new_data",
     "evaluate_systems": "api.compare",
     "export": "api.tune",
     "fuse": "api.fuse",
     "gate": "api.tune",
-    "import_grades": "api.judging",
+    "import_grades": "api.new_data",
     "load_dataset": "api.inputs",
     "load_qrels": "io.load_records",
     "load_run": "io.load_records",
@@ -130,7 +130,7 @@ _HOME = {
     "page": "api.results",
     "parse_measure": "api.compare",
     "plot": "api.results",
-    "pool": "api.judging",
+    "pool": "api.new_data",
     "power": "api.power",
     "pull": "api.new_data",
     "read_experiment": "experiment.experiment",

@@ -30,7 +30,7 @@ from benchmarks.studies.leaderboard.catalog import PARITY_DATA, ParityCollection
 from benchmarks.table import Rows, format_rows, keep_columns, replace_between_marks, write_csv
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.evaluation.list_gain import SystemGain, describe_gain
+from fusion_bench.evaluation.compared_reports import SystemGain, describe_gain
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "studies" / "list-gain.md"
 KEYWORD: Final = "bm25"

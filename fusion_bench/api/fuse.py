@@ -15,14 +15,13 @@ from fusion_bench.checks.dataset_facts import select_repeat
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.own_methods import is_own, name_own
 from fusion_bench.config.yaml_files import Source
-from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import ScoreSpace, drop_final
 from fusion_bench.data.run import Run, assign_roles
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import check_predictions
 from fusion_bench.experiment.experiment import Experiment, apply_switch, find_one_dataset
 from fusion_bench.experiment.system import System, merge_rules
-from fusion_bench.io.dataset import Dataset, load_dataset
+from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import NO_SETTINGS, FileSettings, read_spec
 from fusion_bench.io.load_records import load_stated_run
 from fusion_bench.io.outputs import refuse_inputs
@@ -127,7 +126,11 @@ def name_systems(given: Any, runs: RunNames) -> dict[str, Any]:  # noqa: ANN401 
     items = given if isinstance(given, list) else [given]
     systems: dict[str, Any] = {}
     for item in items:
-        name = _describe(item) if len(items) > 1 else default_name(item)
+        name, choice = default_name(item), _read_pair(item)
+        if len(items) > 1 and isinstance(choice, MethodChoice):  # numbers tell one from the next
+            given_numbers = choice.parameters if isinstance(choice.parameters, Mapping) else {}
+            for key, value in given_numbers.items():
+                name += f" {key}={value}" if isinstance(value, int | float) else ""
         if name in systems:
             raise ConfigError(f"two systems are named {name!r}: give them as {{name: system}}")
         systems[name] = system_keys(name, item, runs)
@@ -196,15 +199,6 @@ def default_name(given: object) -> str:
     if isinstance(given, MethodChoice) or is_own(given):
         return name_own(method) if is_own(method) else str(method)
     return given if isinstance(given, str) else "system"
-
-
-def _describe(given: object) -> str:
-    """The method with its numbers, which tells one from the next."""
-    given = _read_pair(given)
-    if not isinstance(given, MethodChoice) or not isinstance(given.parameters, Mapping):
-        return default_name(given)
-    values = [f"{k}={v}" for k, v in given.parameters.items() if isinstance(v, int | float)]
-    return " ".join([default_name(given), *values])
 
 
 def fuse(
@@ -378,19 +372,17 @@ def fuse_experiment(
         spaces=loaded.spaces,
     )
     runs = replace(runs, find_parents=loaded.find_parents)
-    kept = runs if split is None else _queries_of_split(runs, loaded, split)
+    if split is not None:
+        queries = loaded.queries.values()
+        known = {query.id for query in queries if query.split == split}
+        is_kept = np.array([query in known for query in runs.queries], dtype=bool)
+        if not is_kept.any():
+            splits = {query.split for query in queries if query.split is not None}
+            raise UnknownNameError("split", split, splits, where=f"--split: {loaded.name}")
+        runs = runs.subset(is_kept)
     if needs_fitting(chosen):
         chosen = fit_system(chosen, loaded.aligned(chosen.base_runs, ties=experiment.ties))
-    return make_final_lists(chosen, kept)
-
-
-def _queries_of_split(runs: AlignedRuns, dataset: Dataset, split: str) -> AlignedRuns:
-    known = {query.id for query in dataset.queries.values() if query.split == split}
-    is_kept = np.array([query in known for query in runs.queries], dtype=bool)
-    if not is_kept.any():
-        splits = {query.split for query in dataset.queries.values() if query.split is not None}
-        raise UnknownNameError("split", split, splits, where=f"--split: {dataset.name}")
-    return runs.subset(is_kept)
+    return make_final_lists(chosen, runs)
 
 
 def fuse_files(

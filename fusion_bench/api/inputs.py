@@ -193,21 +193,18 @@ def read_queries(given: object) -> dict[str, Query]:
         return load_queries(Path(given))
     if not isinstance(given, Mapping):
         raise DataError(f"queries: give a path or {{id: text}}, not {type(given).__name__}")
-    return {str(key): _make_query(str(key), value) for key, value in given.items()}
-
-
-def _make_query(key: str, value: object) -> Query:
-    if isinstance(value, Query):
-        return value
-    if isinstance(value, str):
-        return Query(key, value)
-    known = ("text", *COMPARED_FIELDS)
-    if not isinstance(value, Mapping):
-        raise DataError(f"query {key!r}: give its text or a mapping of {', '.join(known)}")
-    for name in value:
-        if name not in known and (hint := did_you_mean(str(name), known)):
-            raise DataError(f"query {key!r}: unknown field {name!r}{hint}: rename it")
-    return parse_query({**value, "id": key}, f"query {key!r}")
+    queries, known = {}, ("text", *COMPARED_FIELDS)
+    for key, value in zip(map(str, given), given.values(), strict=True):
+        if isinstance(value, Query | str):
+            queries[key] = value if isinstance(value, Query) else Query(key, value)
+            continue
+        if not isinstance(value, Mapping):
+            raise DataError(f"query {key!r}: give its text or a mapping of {', '.join(known)}")
+        for name in value:
+            if name not in known and (hint := did_you_mean(str(name), known)):
+                raise DataError(f"query {key!r}: unknown field {name!r}{hint}: rename it")
+        queries[key] = parse_query({**value, "id": key}, f"query {key!r}")
+    return queries
 
 
 #: What other packages call the arguments ``measures`` and ``measure``.
@@ -233,20 +230,19 @@ def list_measures(given: object) -> list[str]:
     Raises:
         ConfigError: A function or class is no measure, or has the name of another one.
     """
-    items: Iterable[object] = given if isinstance(given, list | tuple | set) else [given]
-    return [_name_measure(item) for item in items]
-
-
-def _name_measure(given: Any) -> str:  # noqa: ANN401 - many kinds
-    is_pair = isinstance(given, tuple) and len(given) == 2 and is_own(given[0])
-    own, parameters = given if is_pair else (given, {})
-    if not is_own(own):
-        return own.name if isinstance(own, Measure) else str(own)
-    model = measure_classes.add_own(own)
-    name = parse_model(model, parameters).name
-    if resolve_alias(name) != name:
-        raise ConfigError(f"{name}: is an alias of {resolve_alias(name)}: rename the measure")
-    return name
+    items: Iterable[Any] = given if isinstance(given, list | tuple | set) else [given]
+    names = []
+    for item in items:
+        is_pair = isinstance(item, tuple) and len(item) == 2 and is_own(item[0])
+        own, parameters = item if is_pair else (item, {})
+        if not is_own(own):
+            names.append(own.name if isinstance(own, Measure) else str(own))
+            continue
+        name = parse_model(measure_classes.add_own(own), parameters).name
+        if resolve_alias(name) != name:
+            raise ConfigError(f"{name}: is an alias of {resolve_alias(name)}: rename the measure")
+        names.append(name)
+    return names
 
 
 #: Options that describe the data, among those of an experiment.

@@ -55,13 +55,6 @@ def assume_spread(
     return Spread(sd, queries, effect, max(freedom, 1.0), groups=groups)
 
 
-def _find_collection(report: Report, name: str | None) -> Collection:
-    by_name = {each.name: each for each in report.collections}
-    if name is not None and name not in by_name:
-        raise UnknownNameError("collection", name, by_name)
-    return report.collections[0] if name is None else by_name[name]
-
-
 def _find_candidate(collection: Collection, name: str | None) -> str:
     candidates = _list_candidates(collection)
     if name is not None and name not in candidates:
@@ -136,7 +129,10 @@ def power(
     else:
         record = report if isinstance(report, Report) else read_report(Path(report))
         level = record.alpha if alpha is None else alpha
-        part = _find_collection(record, collection)
+        by_name = {each.name: each for each in record.collections}
+        if collection is not None and collection not in by_name:
+            raise UnknownNameError("collection", collection, by_name)
+        part = record.collections[0] if collection is None else by_name[collection]
         candidate = _find_candidate(part, system)
         pair = part.table.pair(candidate, part.primary_measure)
         if not pair.changed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -193,7 +193,21 @@ class Comparisons(ResultView):
             per_query: One row a query and system instead, with the query's type and sliced
                 fields where they are known, and the values of each measure.
         """
-        return make_frame(self._query_columns() if per_query else self._table_columns())
+        if not per_query:
+            return make_frame(self._table_columns())
+        queries, rows = self.collection.queries, self.collection.ranked_systems
+        slices = {"type": self.collection.types, **self.collection.slices}
+        known = {f: column for f, column in slices.items() if set(column) != {None}}
+        columns: Columns = {
+            "query": list(queries) * len(rows),
+            "system": [row.name for row in rows for _ in queries],
+            **{field: list(column) * len(rows) for field, column in known.items()},
+            **{
+                name: [value for row in rows for value in row.measures[name].values]
+                for name in self.collection.measures
+            },
+        }
+        return make_frame(columns)
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict, the baseline, and the rows of :meth:`to_pandas` by system."""
@@ -210,18 +224,17 @@ class Comparisons(ResultView):
     def _summary(self) -> str:
         compared = pluralize(len(self.collection.ranked_systems), "system")
         queries = pluralize(len(self.collection.queries), "query")
-        shown = map(self._describe_means, dict.fromkeys((self.best, self.baseline)))
+        shown = []
+        for system in dict.fromkeys((self.best, self.baseline)):
+            results = self.collection.system(system).measures
+            means = (format_number(results[name].mean) for name in self.collection.measures[:2])
+            shown.append(f"{system} {' / '.join(means)}")
         measures = " and ".join(map(display_measure, self.collection.measures[:2]))
         title = f"Comparisons of {compared} on {queries} by {measures}: {', '.join(shown)}"
         lines = [title, self._decision]
         if self.warnings:
             lines.append(f"{pluralize(len(self.warnings), 'warning')}: see .warnings and .page()")
         return "\n".join(lines)
-
-    def _describe_means(self, system: str) -> str:
-        results = self.collection.system(system).measures
-        means = (format_number(results[name].mean) for name in self.collection.measures[:2])
-        return f"{system} {' / '.join(means)}"
 
     def _table_columns(self, limit: int | None = None) -> Columns:
         rows = self.collection.ranked_systems[:limit]
@@ -232,20 +245,6 @@ class Comparisons(ResultView):
             **{
                 field: [None if item is None else getattr(item, field) for item in compared]
                 for field in DIFFERENCE_FIELDS
-            },
-        }
-
-    def _query_columns(self) -> Columns:
-        queries, rows = self.collection.queries, self.collection.ranked_systems
-        slices = {"type": self.collection.types, **self.collection.slices}
-        known = {f: column for f, column in slices.items() if set(column) != {None}}
-        return {
-            "query": list(queries) * len(rows),
-            "system": [row.name for row in rows for _ in queries],
-            **{field: list(column) * len(rows) for field, column in known.items()},
-            **{
-                name: [value for row in rows for value in row.measures[name].values]
-                for name in self.collection.measures
             },
         }
 
@@ -283,7 +282,13 @@ def page(result: object, *, before: ReportLike | None = None) -> HtmlPage:
         return HtmlPage(record.headline, gate_html(record, build_gate_page(record)))
     report = _read_report(result)
     if before is not None:
-        return HtmlPage(report.name, _change_html(_read_report(before), report))
+        from fusion_bench.report.change_page import build_change_page
+        from fusion_bench.report.html.pages import change_html
+
+        old = _read_report(before)
+        change = compare_reports(old, report)
+        shown = build_change_page(change, old, report)
+        return HtmlPage(report.name, change_html(change, old, report, page=shown))
     from fusion_bench.report.html.pages import evaluation_html
 
     details = report.details() if report.has_details else None  # a file has none
@@ -328,14 +333,6 @@ def _read_report(given: object) -> Report:
         f"no page of {type(given).__name__}: give what compare, run_experiment, tune or gate "
         "returned, a Report, or the path of a report.json; 'before' takes reports only"
     )
-
-
-def _change_html(old: Report, new: Report) -> str:
-    from fusion_bench.report.change_page import build_change_page
-    from fusion_bench.report.html.pages import change_html
-
-    change = compare_reports(old, new)
-    return change_html(change, old, new, page=build_change_page(change, old, new))
 
 
 def plot(result: object, kind: str | None = None) -> Drawing:
@@ -386,34 +383,29 @@ def _frame_of(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 def _details_tables(details: ReportDetails) -> dict[str, pd.DataFrame]:
     """``relevant``, ``top``, ``overlap``, ``leave_one_out``, ``depth_curve``, ``unjudged``."""
-    tables: dict[str, list[pd.DataFrame]] = {}
-    for each in details.collections:
-        for name, frame in _detail_frames(each):
-            frame.insert(0, "collection", each.name)
-            tables.setdefault(name, []).append(frame)
-    return {name: _join(frames) for name, frames in tables.items()}
-
-
-def _detail_frames(details: CollectionDetails) -> Iterator[tuple[str, pd.DataFrame]]:
-    for name in ("relevant", "overlap", "leave_one_out", "depth_curve"):
-        yield name, getattr(details, name).to_pandas()
-    for top in details.top:
-        frame = top.to_pandas()
-        if "system" not in frame:
-            frame.insert(0, "system", top.system)
-        yield "top", frame
-    rows = [
-        {"system": system, "query": query, "unjudged": int(count)}
-        for system, counts in details.unjudged.items()
-        for query, count in zip(details.queries, counts, strict=True)
-    ]
-    yield "unjudged", _frame_of(rows)
-
-
-def _join(frames: list[pd.DataFrame]) -> pd.DataFrame:
     import pandas as pd
 
-    return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+    tables: dict[str, list[pd.DataFrame]] = {}
+    for each in details.collections:
+        whole = ("relevant", "overlap", "leave_one_out", "depth_curve")
+        frames = [(name, getattr(each, name).to_pandas()) for name in whole]
+        for top in each.top:
+            frame = top.to_pandas()
+            if "system" not in frame:
+                frame.insert(0, "system", top.system)
+            frames.append(("top", frame))
+        rows = [
+            {"system": system, "query": query, "unjudged": int(count)}
+            for system, counts in each.unjudged.items()
+            for query, count in zip(each.queries, counts, strict=True)
+        ]
+        for name, frame in [*frames, ("unjudged", _frame_of(rows))]:
+            frame.insert(0, "collection", each.name)
+            tables.setdefault(name, []).append(frame)
+    return {
+        name: parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+        for name, parts in tables.items()
+    }
 
 
 def _change_tables(change: ReportChange) -> dict[str, pd.DataFrame]:

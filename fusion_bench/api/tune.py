@@ -157,16 +157,16 @@ class TuningResult(ResultView):
         return self.report.model_dump(mode="json")
 
     def _summary(self) -> str:
-        chosen = ", ".join(f"{path} {_shorten(value)}" for path, value in self.parameters.items())
-        return f"TuningResult({self.recommendation.sentence!r}: {chosen})\n{self.comparison!r}"
+        chosen = (
+            f"{path} {value:.4g}" if isinstance(value, float) else f"{path} {value}"
+            for path, value in self.parameters.items()
+        )
+        sentence = self.recommendation.sentence
+        return f"TuningResult({sentence!r}: {', '.join(chosen)})\n{self.comparison!r}"
 
     def _table_columns(self, limit: int | None = None) -> Columns:
         """One row a trial."""
         return self.report._table_columns(limit)
-
-
-def _shorten(value: Value) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 #: Keys of an experiment that tuning reads; all other options are those of ``tune:``.
@@ -247,25 +247,20 @@ def tune(
         experiment.check_datasets(known_roles, tuple(dataset.rerankers), source)
     warn_of_skipped_lists(chosen, known_roles)
     if space is not None:
-        options["parameters"] = _name_ranges(space, chosen) | dict(options.get("parameters") or {})
+        ranges: dict[str, object] = {}
+        for name, values in space.items():
+            if isinstance(values, tuple) and len(values) == 2:
+                numbers = (*values, getattr(chosen.fusion, name, None))
+                is_whole = all(type(number) is int for number in numbers)
+                ranges[f"fusion.{name}"] = {"low": values[0], "high": values[1], "int": is_whole}
+            else:
+                is_list = isinstance(values, list | tuple)
+                ranges[f"fusion.{name}"] = {"choices": values} if is_list else values
+        options["parameters"] = ranges | dict(options.get("parameters") or {})
     given = {"trials": trials, "system": chosen.name, **options}
     settings = parse_model(TuneSettings, given, "tune")
     allowed = allow_obstacles(unmatched=allow_unmatched, suspect=allow_suspect)
     return _run(experiment, source, settings, dataset, dataset_folder(qrels), allowed)
-
-
-def _name_ranges(space: Mapping[str, object], system: System) -> dict[str, object]:
-    """The keys of ``tune: parameters:``; a range between whole numbers of one stays whole."""
-    ranges: dict[str, object] = {}
-    for name, values in space.items():
-        if isinstance(values, tuple) and len(values) == 2:
-            numbers = (*values, getattr(system.fusion, name, None))
-            is_whole = all(type(number) is int for number in numbers)
-            ranges[f"fusion.{name}"] = {"low": values[0], "high": values[1], "int": is_whole}
-        else:
-            is_list = isinstance(values, list | tuple)
-            ranges[f"fusion.{name}"] = {"choices": values} if is_list else values
-    return ranges
 
 
 def _run(
@@ -413,30 +408,20 @@ def export(
             )
         places = find_folders(folders, path)
         return export_experiment(experiment, source, asked, folders=places)
-    given = system.system if isinstance(system, TuningResult) else system
-    return _export_at_hand(given, dataset, asked, options)
-
-
-def _export_at_hand(
-    system: Any,  # noqa: ANN401 - many kinds
-    dataset: object,
-    asked: ExportOptions,
-    settings: Mapping[str, Any],
-) -> ExportReport:
-    """A system that no file names, on a dataset that is at hand or none."""
-    given = None if dataset is None else read_dataset(dataset, needs_judgments=False)
-    runs = {} if given is None else given.runs
-    built = build_system(asked.system or default_name(system), system, runs)
+    given: Any = system.system if isinstance(system, TuningResult) else system
+    opened = None if dataset is None else read_dataset(dataset, needs_judgments=False)
+    runs = {} if opened is None else opened.runs
+    built = build_system(asked.system or default_name(given), given, runs)
     listed: dict[str, Any] = {
-        k: list_measures(v) if k == "measures" else v for k, v in settings.items()
+        k: list_measures(v) if k == "measures" else v for k, v in options.items()
     }
     experiment, source = make_experiment(
-        "export", {built.name: built}, dataset="none" if given is None else given.name, **listed
+        "export", {built.name: built}, dataset="none" if opened is None else opened.name, **listed
     )
-    if given is None:
+    if opened is None:
         return export_system(experiment, source, built, ExportData({}), asked)
-    roles = {run: frozenset(item.roles) for run, item in given.runs.items()}
-    experiment.check_datasets(roles, tuple(given.rerankers), source)
-    conditions = {name: run.when for name, run in given.spec.runs.items() if run.when}
-    data = ExportData(roles, lambda _: [given], conditions, given.is_judged)
+    roles = {run: frozenset(item.roles) for run, item in opened.runs.items()}
+    experiment.check_datasets(roles, tuple(opened.rerankers), source)
+    conditions = {name: run.when for name, run in opened.spec.runs.items() if run.when}
+    data = ExportData(roles, lambda _: [opened], conditions, opened.is_judged)
     return export_system(experiment, source, built, data, asked)

@@ -1,4 +1,4 @@
-"""One ask of a campaign: the charge, the test, the answer, which tells of the tuning queries."""
+"""One ask of a campaign: the charge, the test, the answer; at its end the values of all asks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from fusion_bench.campaign import frozen_data, records
 from fusion_bench.campaign.decision import HeldOutTest, is_screened, phase_share, run_held_out_test
 from fusion_bench.campaign.frozen_data import FrozenData, SystemValues
-from fusion_bench.campaign.records import CampaignRules
+from fusion_bench.campaign.records import CampaignReport, CampaignRules, ClosedAsk
 from fusion_bench.campaign.state import CampaignPaths, CampaignState
 from fusion_bench.checks.lint import lint_systems
 from fusion_bench.config.models import parse_model
@@ -25,11 +25,12 @@ from fusion_bench.experiment.overrides import apply_overrides
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.failures import TOP, rank_stages
 from fusion_bench.io.campaign_ledger import CampaignEvent, make_event
-from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.stats.intervals import ALPHA
+from fusion_bench.report.tuning_records import Gain
+from fusion_bench.stats.intervals import ALPHA, betting_bound
 from fusion_bench.stats.values import MeasuredValues, Pair
 from fusion_bench.tune.gains import student_gain
+from fusion_bench.util.formatting import Progress, ignore_progress
 
 #: The name of a candidate in messages.
 CANDIDATE = "candidate"
@@ -71,22 +72,6 @@ class AskedCandidate:
             )
         return cls(source, tuple(changes), allow_lists)
 
-    def _strip_changes(self, baseline: str) -> Iterator[str]:
-        """The changes as keys of the system: ``systems.NAME.`` of the baseline is left out.
-
-        Raises:
-            ConfigError: A change names another system, or another key of an experiment.
-        """
-        for change in self.changes:
-            key = change.partition("=")[0]
-            rest = change.removeprefix(f"systems.{baseline}.")
-            if rest == change and (key == "systems" or key.startswith("systems.")):
-                raise ConfigError(
-                    f"--set {change}: an ask changes one system: write --set fusion.k=20, or "
-                    f"--set systems.{baseline}.fusion.k=20"
-                )
-            yield rest
-
     def resolve(self, baseline: Mapping[str, Any], dataset: str, name: str = CANDIDATE) -> System:
         """The system, as an experiment on the dataset reads it.
 
@@ -103,7 +88,16 @@ class AskedCandidate:
         data = {"dataset": dataset, "baseline": CANDIDATE, "systems": {CANDIDATE: given.data}}
         lines = {(*inside, *place): line for place, line in given.lines.items()}
         prefix = ".".join((*inside, ""))
-        changes = [f"{prefix}{change}" for change in self._strip_changes(name)]
+        changes = []
+        for change in self.changes:  # of the baseline, systems.NAME. may be left out
+            key = change.partition("=")[0]
+            rest = change.removeprefix(f"systems.{name}.")
+            if rest == change and (key == "systems" or key.startswith("systems.")):
+                raise ConfigError(
+                    f"--set {change}: an ask changes one system: write --set fusion.k=20, or "
+                    f"--set systems.{name}.fusion.k=20"
+                )
+            changes.append(f"{prefix}{rest}")
         try:
             source = apply_overrides(Source(given.path, data, lines), changes)
             if not self.may_import:
@@ -154,25 +148,6 @@ class Referee:
         state = self.paths.read_state()
         if state.closed_by:
             return _refuse(state, state.closed_reason)
-        system, new = self._resolve(state, candidate)
-        data = self._load(state, new)
-        if changes := frozen_data.find_changes(state.plan, data.dataset, state.shipped_lists):
-            return _refuse(state, f"what it froze has changed: {changes}")
-        if misfit := _find_misfit(system, data.dataset):
-            raise ConfigError(f"{CANDIDATE}: {misfit}")
-        lists = frozen_data.describe_lists(data.dataset, new)
-        before = state.find_ask(system.resolved_config, lists)
-        if before is None and (state.closed_reason or not state.asks_left):
-            return _refuse(state, state.closed_reason or "all declared asks are made")
-        state, ask = self._count(system, lists)
-        if ask is None:
-            return _refuse(state, "all declared asks are made")
-        return self._answer(
-            state, ask, system, data, is_repeated=before is not None, explain=explain
-        )
-
-    def _resolve(self, state: CampaignState, candidate: AskedCandidate) -> tuple[System, list[str]]:
-        """The system, and the lists that it reads and the campaign did not freeze."""
         spec, _ = read_spec(self.paths.dataset)
         system = candidate.resolve(state.baseline_of(state.phase), spec.name, state.plan.baseline)
         known = {f"runs/{name}" for name in state.plan.runs}
@@ -185,7 +160,23 @@ class Referee:
                 f"{CANDIDATE}: {unknown[0]} was not there when the campaign was opened, and a new "
                 "list is no configuration: allow it with --allow-lists, which the log will name"
             )
-        return system, new
+        data = self._load(state, new)
+        if changes := frozen_data.find_changes(state.plan, data.dataset, state.shipped_lists):
+            return _refuse(state, f"what it froze has changed: {changes}")
+        roles, rerankers = data.dataset.spec.run_roles, tuple(data.dataset.rerankers)
+        runs = {name: roles[name] for name in data.dataset.runs}
+        for place, problem in system.find_misfits(runs, rerankers):
+            raise ConfigError(f"{CANDIDATE}: {'.'.join(map(str, place))}: {problem}")
+        lists = frozen_data.describe_lists(data.dataset, new)
+        before = state.find_ask(system.resolved_config, lists)
+        if before is None and (state.closed_reason or not state.asks_left):
+            return _refuse(state, state.closed_reason or "all declared asks are made")
+        state, ask = self._count(system, lists)
+        if ask is None:
+            return _refuse(state, "all declared asks are made")
+        return self._answer(
+            state, ask, system, data, is_repeated=before is not None, explain=explain
+        )
 
     def _load(self, state: CampaignState, new: Sequence[str]) -> frozen_data.FrozenData:
         key = tuple(sorted({*new, *frozen_data.name_lists(state.shipped_lists)}))
@@ -292,29 +283,27 @@ def _describe_tuning(
         )
         for q in order[difference[order] != 0].tolist()
     )
-    lost = None if baseline_system is None else tuple(_list_lost(data, system, baseline_system))
+    lost = None
+    if baseline_system is not None:
+        binary_relevance = data.dataset.spec.binary_relevance
+        relevant = list_relevant(data.tuning, data.dataset.qrels, binary_relevance)
+        before, after = (
+            take_relevant(rank_stages(each, data.tuning).returned, relevant)
+            for each in (baseline_system, system)
+        )
+        fell = (before > 0) & (before <= TOP) & ((after == 0) | (after > TOP))
+        lost = tuple(
+            records.LostDocument(
+                query=data.tuning.queries[relevant.query[m]],
+                document=relevant.documents[m],
+                grade=int(relevant.grades[m]),
+                baseline_rank=int(before[m]),
+                rank=int(after[m]) or None,
+            )
+            for m in np.flatnonzero(fell)
+        )
     lint = tuple(problem.to_finding(None) for problem in lint_systems([system], [data.facts]))
     return records.TuningAnswer(gain=gain, changes=changes, lint=lint, lost=lost)
-
-
-def _list_lost(
-    data: frozen_data.FrozenData, system: System, baseline: System
-) -> Iterator[records.LostDocument]:
-    """Relevant documents that the baseline has among the first ten, and the candidate has not."""
-    runs = data.tuning
-    relevant = list_relevant(runs, data.dataset.qrels, data.dataset.spec.binary_relevance)
-    ranks = [
-        take_relevant(rank_stages(each, runs).returned, relevant) for each in (baseline, system)
-    ]
-    before, after = ranks
-    for m in np.flatnonzero((before > 0) & (before <= TOP) & ((after == 0) | (after > TOP))):
-        yield records.LostDocument(
-            query=runs.queries[relevant.query[m]],
-            document=relevant.documents[m],
-            grade=int(relevant.grades[m]),
-            baseline_rank=int(before[m]),
-            rank=int(after[m]) or None,
-        )
 
 
 def _refuse(state: CampaignState, reason: str) -> records.CampaignAnswer:
@@ -328,14 +317,6 @@ def _refuse(state: CampaignState, reason: str) -> records.CampaignAnswer:
         guarantee=state.guarantee,
         no_guarantee=state.no_guarantee,
     )
-
-
-def _find_misfit(system: System, dataset: Dataset) -> str:
-    """The first thing in which a system does not fit a dataset; empty = it fits."""
-    roles, rerankers = dataset.spec.run_roles, tuple(dataset.rerankers)
-    known = {name: roles[name] for name in dataset.runs}
-    misfits = system.find_misfits(known, rerankers)
-    return next((f"{'.'.join(map(str, place))}: {problem}" for place, problem in misfits), "")
 
 
 @dataclass(frozen=True)
@@ -409,3 +390,101 @@ def pair_held_out(data: FrozenData, candidate: SystemValues, baseline: SystemVal
         for side in sides
     )
     return Pair(first, second, keys, is_bounded=data.measure.is_bounded, kind=data.kind)
+
+
+def close_campaign(
+    paths: CampaignPaths, by: str, progress: Progress = ignore_progress
+) -> CampaignReport:
+    """Close a campaign for good, and compute what its asks found; a closed one is computed again.
+
+    Args:
+        paths: Where it stands.
+        by: The person who closes it.
+        progress: Called for each ask.
+
+    Raises:
+        ConfigError: Nobody is named.
+        DataError: The ledger was edited, shortened or removed, or the data are not as frozen.
+    """
+    if not by.strip():
+        raise ConfigError("--by: name the person who closes the campaign")
+    before = paths.read_state()
+    new = [text for ask in before.asks for text in ask.lists]
+    dataset = frozen_data.load_whole(paths.dataset, before.plan, frozen_data.name_lists(new))
+    if changes := frozen_data.find_changes(before.plan, dataset, new):
+        progress(f"values are those of changed data: {changes}", 0, 1)
+
+    def add(events: list[CampaignEvent]) -> list[CampaignEvent]:
+        state = paths.find_state(events)
+        closing = make_event(state.campaign, "close", by=by)
+        return [] if state.closed_by else [closing]
+
+    state = paths.append(add)
+    data = frozen_data.freeze_dataset(dataset, state.plan, state.held_out)
+    asks = tuple(_describe_asks(state, data, progress))
+    first = data.measure_baseline(state.plan.config)
+    shipped: tuple[float, ...] = ()
+    if state.ships:
+        last = data.measure_baseline(state.baseline_of(len(state.ships) + 1))
+        shipped = tuple(last.held_out.tolist())
+    return CampaignReport(
+        status=before.describe(),
+        closed_by=state.closed_by,
+        overrides=tuple(f"{event.by}: {event.command}" for event in state.overrides),
+        changes=changes,
+        asks=asks,
+        held_out=tuple(data.held_out.queries),
+        baseline_values=tuple(first.held_out.tolist()),
+        shipped_values=shipped,
+    )
+
+
+def _describe_asks(
+    state: CampaignState, data: frozen_data.FrozenData, progress: Progress
+) -> Iterator[ClosedAsk]:
+    for count, ask in enumerate(state.asks, 1):
+        progress("computing asks", count, len(state.asks))
+        number, config = ask.number or 0, dict(ask.config or {})
+        phase, system = state.phases[number], frozen_data.rebuild_system(config)
+        baseline = data.measure_baseline(state.baseline_of(phase))
+        values = data.measure_system(system)
+        judgment = judge_candidate(
+            data, system, values, baseline, rules=state.plan.rules, phase=phase
+        )
+        tuning = None
+        if values.tuning is not None and baseline.tuning is not None:
+            tuning = float((values.tuning - baseline.tuning).mean())
+        is_known = len(values.held_out) and len(baseline.held_out)
+        gain = _measure_gain(data, values, baseline, judgment) if is_known else None
+        answer = state.answers.get(number)
+        yield ClosedAsk(
+            number=number,
+            date=ask.date,
+            phase=phase,
+            answer=answer,
+            config=dict(config),
+            lists=ask.lists,
+            tuning_gain=tuning,
+            is_screened=judgment.is_screened,
+            is_contradicted=answer == "ship" and not judgment.ships,
+            gain=gain,
+            log_e_value=judgment.test.log_e_value,
+        )
+
+
+def _measure_gain(
+    data: frozen_data.FrozenData,
+    candidate: frozen_data.SystemValues,
+    baseline: frozen_data.SystemValues,
+    judgment: AskJudgment,
+) -> Gain:
+    """The held-out gain; with bounded tails its interval is the betting one, at the ask's share."""
+    share = judgment.test.share
+    pair = pair_held_out(data, candidate, baseline)
+    gain = student_gain(pair, alpha=2 * share)
+    if judgment.test.tails == "t":
+        return gain
+    low, high = (
+        sign * betting_bound(sign * pair.difference, pair.groups, alpha=share) for sign in (1, -1)
+    )
+    return gain.model_copy(update={"low": low, "high": high})

@@ -180,18 +180,11 @@ def describe_lists(dataset: Dataset, new: Iterable[str]) -> tuple[str, ...]:
         new: As ``runs/NAME`` and ``rerank/NAME``.
     """
     parts = dataset.contents.parts
-    return tuple(
-        f"{key} {_select_parts(parts, key).digest[:LIST_DIGITS]}"
-        for key in sorted(new)
-        if key in parts
-    )
-
-
-def _select_parts(parts: Mapping[str, str], key: str) -> Fingerprint:
-    """What is in a list, and how it is read."""
-    return Fingerprint(
-        {name: value for name, value in parts.items() if f"{name}.".startswith(f"{key}.")}
-    )
+    lists = []
+    for key in sorted(set(parts).intersection(new)):
+        inside = {name: each for name, each in parts.items() if f"{name}.".startswith(f"{key}.")}
+        lists.append(f"{key} {Fingerprint(inside).digest[:LIST_DIGITS]}")
+    return tuple(lists)
 
 
 def name_lists(described: Iterable[str]) -> list[str]:

@@ -209,7 +209,11 @@ def _split(
     taken = HeldOut.match(
         list_open_campaigns(events), dataset.qrels, runs.queries, dataset.queries
     ).queries
-    copies = _find_copies(dataset, events)
+    earlier = {event.campaign: event.held_out for event in events if event.held_out is not None}
+    ids = {digest for each in earlier.values() for digest in each.queries}
+    others = {name: each.model_copy(update={"queries": ()}) for name, each in earlier.items()}
+    matched = HeldOut.match(others, dataset.qrels, records=dataset.queries).queries
+    copies = {query for query in matched if query_digest(query) not in ids}
     free = np.array([query not in taken and query not in copies for query in runs.queries])
     if not free.any():
         raise ConfigError(
@@ -236,15 +240,6 @@ def _split(
             "--held-out"
         )
     return runs, split
-
-
-def _find_copies(dataset: Dataset, events: Sequence[CampaignEvent]) -> set[str]:
-    """Queries with the judgments or the group of one that a campaign held out, and another id."""
-    known = {event.campaign: event.held_out for event in events if event.held_out is not None}
-    ids = {digest for each in known.values() for digest in each.queries}
-    others = {name: each.model_copy(update={"queries": ()}) for name, each in known.items()}
-    copies = HeldOut.match(others, dataset.qrels, records=dataset.queries).queries
-    return {query for query in copies if query_digest(query) not in ids}
 
 
 def _digest_held_out(runs: AlignedRuns, split: QuerySplit) -> tuple[list[str], HeldOutDigests]:
@@ -418,23 +413,18 @@ class _FoundGains:
         if gain <= MOST_GAIN or not self.differences:
             return ""
         shown = f"below {format_number(gain)}" if math.isfinite(gain) else "up to 1"
-        means = "; ".join(self._list_remedies())
-        return (
-            f"With {self.rules.asks:,} asks and {self.groups:,} held-out groups a gain {shown} "
-            f"mostly does not ship ({means})"
-        )
-
-    def _list_remedies(self) -> Iterator[str]:
-        """For each gain, how many asks or groups find it."""
-        for gain in (MOST_GAIN, GOOD_GAIN):
-            asks = max(
-                (asks for asks in COUNTS if asks < self.rules.asks and self._finds(gain, asks)),
-                default=None,
-            )
-            growth = next((factor for factor in GROWTHS if self._finds(gain, None, factor)), None)
+        remedies = []
+        for wanted in (MOST_GAIN, GOOD_GAIN):
+            counts = (count for count in COUNTS if count < self.rules.asks)
+            asks = max((count for count in counts if self._finds(wanted, count)), default=None)
+            growth = next((each for each in GROWTHS if self._finds(wanted, None, each)), None)
             few = "" if asks is None else f"{pluralize(asks, 'ask')} or "
             groups = "more" if growth is None else f"about {round_up(growth * self.groups):,}"
-            yield f"{gain:g} needs {few}{groups} held-out groups"
+            remedies.append(f"{wanted:g} needs {few}{groups} held-out groups")
+        return (
+            f"With {self.rules.asks:,} asks and {self.groups:,} held-out groups a gain {shown} "
+            f"mostly does not ship ({'; '.join(remedies)})"
+        )
 
     def _finds(self, gain: float, asks: int | None, growth: float = 1) -> bool:
         return self.find_gain(asks=asks, growth=growth) <= gain

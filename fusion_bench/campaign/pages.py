@@ -15,7 +15,6 @@ from fusion_bench.report.page import (
     NextStep,
     Page,
     Section,
-    Table,
     Tone,
     YamlBlock,
     make_columns,
@@ -50,13 +49,21 @@ def build_status_page(status: records.CampaignStatus, steps: Sequence[NextStep] 
         "Ships": f"{len(status.ships)} of {rules.ships}",
         "Least gain": format_number(rules.min_gain),
     }
+    columns: list[Column[records.PhasePower]] = [
+        Column("phase", lambda each: str(each.phase)),
+        Column("level of an ask", lambda each: f"{each.share:.3g}"),
+        Column("gain found with power .8", _format_detectable),
+    ]
+    note = (
+        "Power .8 for differences as the tuning queries have; a change that touches few queries is "
+        "found sooner; none = no gain up to 1 is found."
+    )
+    power = make_table("What each phase can find", columns, status.phases, notes=(note,))
+    baseline = YamlBlock("The baseline to beat", status.baseline)
     section = Section(
         facts=facts,
         summary="; ".join(f"{name} {value}" for name, value in facts.items()),
-        parts=(
-            *([_phase_table(status.phases)] if status.phases else []),
-            YamlBlock("The baseline to beat", status.baseline),
-        ),
+        parts=(power, baseline) if status.phases else (baseline,),
     )
     state = "no more asks" if status.is_closed else f"{status.asks_left:,} asks left"
     headline = Finding(
@@ -68,19 +75,6 @@ def build_status_page(status: records.CampaignStatus, steps: Sequence[NextStep] 
         ),
     )
     return Page(f"Campaign {status.campaign}", (section,), headline, next_steps=tuple(steps))
-
-
-def _phase_table(phases: Sequence[records.PhasePower]) -> Table:
-    columns: list[Column[records.PhasePower]] = [
-        Column("phase", lambda each: str(each.phase)),
-        Column("level of an ask", lambda each: f"{each.share:.3g}"),
-        Column("gain found with power .8", _format_detectable),
-    ]
-    note = (
-        "Power .8 for differences as the tuning queries have; a change that touches few queries is "
-        "found sooner; none = no gain up to 1 is found."
-    )
-    return make_table("What each phase can find", columns, phases, notes=(note,))
 
 
 def _format_detectable(phase: records.PhasePower) -> str:
@@ -106,7 +100,29 @@ def build_answer_page(answer: records.CampaignAnswer) -> Page:
         error = Finding(f"Tuning queries: {answer.error}", "warning")
         sections.append(Section(findings=(error,)))
     if answer.tuning is not None:
-        sections.append(_tuning_section(answer.tuning))
+        tuning = answer.tuning
+        findings = [
+            Finding(
+                f"{each.id}: {each.message}", "warning" if each.severity == "warning" else "plain"
+            )
+            for each in tuning.lint
+        ]
+        columns: list[Column[records.TuningChange]] = [
+            Column("query", lambda each: each.query, is_text=True),
+            Column("baseline", lambda each: format_number(each.baseline)),
+            Column("candidate", lambda each: format_number(each.candidate)),
+        ]
+        parts = []
+        if tuning.lost is not None and not tuning.lost:
+            findings.append(Finding("No relevant document fell out of the first ten."))
+        if tuning.lost:
+            title = f"{pluralize(len(tuning.lost), 'relevant document')} fell out of the first ten"
+            shown = tuning.lost[:MOST_CHANGES]
+            parts.append(make_table(title, make_columns(LOST, _format_lost), shown))
+        if tuning.changes:
+            worst = tuning.changes[:MOST_CHANGES]
+            parts.append(make_table("Tuning queries, the greatest loss first", columns, worst))
+        sections.append(Section("Tuning queries", findings=tuple(findings), parts=tuple(parts)))
     return Page("Ask", tuple(sections), headline, answer=answer.answer)
 
 
@@ -118,29 +134,6 @@ def _describe_tuning(tuning: records.TuningAnswer) -> str:
         f"p {format_p_value(gain.p, alpha=0.05, adjusted=False)}; "
         f"{gain.wins} better, {gain.losses} worse of {gain.queries}."
     )
-
-
-def _tuning_section(tuning: records.TuningAnswer) -> Section:
-    findings = [
-        Finding(f"{each.id}: {each.message}", "warning" if each.severity == "warning" else "plain")
-        for each in tuning.lint
-    ]
-    columns: list[Column[records.TuningChange]] = [
-        Column("query", lambda each: each.query, is_text=True),
-        Column("baseline", lambda each: format_number(each.baseline)),
-        Column("candidate", lambda each: format_number(each.candidate)),
-    ]
-    parts = []
-    if tuning.lost is not None and not tuning.lost:
-        findings.append(Finding("No relevant document fell out of the first ten."))
-    if tuning.lost:
-        title = f"{pluralize(len(tuning.lost), 'relevant document')} fell out of the first ten"
-        shown = tuning.lost[:MOST_CHANGES]
-        parts.append(make_table(title, make_columns(LOST, _format_lost), shown))
-    if tuning.changes:
-        worst = tuning.changes[:MOST_CHANGES]
-        parts.append(make_table("Tuning queries, the greatest loss first", columns, worst))
-    return Section("Tuning queries", findings=tuple(findings), parts=tuple(parts))
 
 
 def _format_lost(key: str, document: records.LostDocument) -> str:

@@ -230,7 +230,16 @@ class CampaignPaths:
         Raises:
             DataError: It was edited, shortened or removed.
         """
-        last = self._read_last_line()  # before the ledger, which another ask may lengthen
+        last = None
+        try:  # before the ledger, which another ask may lengthen
+            last = read_regular_text(self.folder / LAST_LINE).strip()
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise DataError(
+                f"{self.folder / LAST_LINE}: cannot be read: {explain_error(error)}: restore it, "
+                "for example from version control"
+            ) from None
         events = read_events(self.ledger)
         check_committed(self.ledger, events)
         lines = (f"{event.line} {event.digest}" for event in reversed(events))
@@ -240,17 +249,6 @@ class CampaignPaths:
                 "the ledger, for example from version control; without it asks are miscounted"
             )
         return self.find_state(events)
-
-    def _read_last_line(self) -> str | None:
-        try:
-            return read_regular_text(self.folder / LAST_LINE).strip()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise DataError(
-                f"{self.folder / LAST_LINE}: cannot be read: {explain_error(error)}: restore it, "
-                "for example from version control"
-            ) from None
 
     def append(self, make: Callable[[list[CampaignEvent]], list[CampaignEvent]]) -> CampaignState:
         """Add events to the ledger, as ``append_events`` does; how the campaign stands then.

@@ -226,7 +226,7 @@ def close_command(options: CloseOptions) -> None:
     Examples:
         fusion-bench campaign close reports/campaigns/mine --by "A. Person"
     """
-    from fusion_bench.campaign.closing import close_campaign
+    from fusion_bench.campaign.ask import close_campaign
     from fusion_bench.campaign.pages import build_report_page
     from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.report.write import write_record

@@ -377,7 +377,7 @@ def unjudged_command(options: UnjudgedOptions) -> None:
         fusion-bench dataset unjudged experiments/mine.yaml > to-judge.tsv
         fusion-bench dataset unjudged experiments/mine.yaml --system rrf --depth 5 --json
     """
-    from fusion_bench.explain.documents_to_judge import list_unjudged_documents
+    from fusion_bench.explain.diagnosis import list_unjudged_documents
 
     documents = options.run(list_unjudged_documents)
     if options.json:

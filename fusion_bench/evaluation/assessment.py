@@ -155,7 +155,19 @@ def _assess_repeat(
             values = {name: each[-1].values for name, each in blocks.items()}
             for name, ties in find_ties(systems, values, part).items():
                 blocks[name][-1].source_ties = ties
-    return {name: _join_blocks(each, measures) for name, each in blocks.items()}
+    assessed = {}
+    for name, parts in blocks.items():
+        [unjudged] = find_evidence([each.evidence for each in parts], measures[:1])
+        inside = [each.source_ties for each in parts if each.source_ties is not None]
+        assessed[name] = Assessment(
+            repeats=np.concatenate([each.values for each in parts], axis=1)[None],
+            ties=_join_ties([each.ties for each in parts]),
+            unjudged=unjudged,
+            candidates=sum(each.candidates for each in parts),
+            bounds=join_bounds([each.bounds for each in parts]),
+            source_ties=_combine_source_ties(inside, _join_ties) if inside else None,
+        )
+    return assessed
 
 
 @dataclass(eq=False)
@@ -201,20 +213,6 @@ def _assess_block(
         evidence=measure_lists(runs, parts, measures[:1], first),
         candidates=candidates,
         bounds=find_bounds(measures, block, lists, is_complete=runs.is_complete),
-    )
-
-
-def _join_blocks(blocks: Sequence[_Block], measures: Sequence[Measure]) -> Assessment:
-    """The assessment of one repeat, from those of some queries each."""
-    [unjudged] = find_evidence([block.evidence for block in blocks], measures[:1])
-    inside = [block.source_ties for block in blocks if block.source_ties is not None]
-    return Assessment(
-        repeats=np.concatenate([block.values for block in blocks], axis=1)[None],
-        ties=_join_ties([block.ties for block in blocks]),
-        unjudged=unjudged,
-        candidates=sum(block.candidates for block in blocks),
-        bounds=join_bounds([block.bounds for block in blocks]),
-        source_ties=_combine_source_ties(inside, _join_ties) if inside else None,
     )
 
 

@@ -1,7 +1,11 @@
-"""Systems compared from their stored values, of one report or of several on the same queries."""
+"""Systems compared from their stored values, of one report or of several on the same queries.
+
+Two reports that differ by one list also tell how much of its gain each system keeps.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -11,6 +15,8 @@ import numpy as np
 
 from fusion_bench.checks.collection_warnings import find_warnings, merge_warnings
 from fusion_bench.checks.records import DataWarning
+from fusion_bench.data.grouped_rows import number_by_appearance
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.report_file import INFERENCE_KEYS, Report
 from fusion_bench.evaluation.report_records import Collection, SystemResult
@@ -19,6 +25,13 @@ from fusion_bench.stats.comparison_family import (
     compare_family,
     compare_tables,
     find_first_group,
+)
+from fusion_bench.stats.intervals import (
+    ALPHA,
+    MeanEstimate,
+    estimate_mean,
+    paired_difference,
+    t_quantile,
 )
 from fusion_bench.stats.unjudged import CompletionBounds, UnjudgedResult
 from fusion_bench.stats.values import Pair, ValueTable
@@ -90,7 +103,6 @@ def find_collection_warnings(
     if judge is not None:
         related = tuple(name for name in judge.related_systems if name in configs)
         judge = judge.model_copy(update={"related_systems": related})
-    equal = [row for row in chosen if row.abstain and row.abstain.is_tied]
     warnings = find_warnings(
         runs,
         len(collection.queries),
@@ -105,22 +117,20 @@ def find_collection_warnings(
         first_trial=collection.first_trial if rows is None else (),
         judgment_notes=collection.judgment_notes,
     )
-    return [*warnings, *map(_warn_tied_signal, equal)]
-
-
-def _warn_tied_signal(row: SystemResult) -> DataWarning:
-    """The warning that one value of a signal is too frequent for a threshold."""
-    if (result := row.abstain) is None:
-        raise TypeError(f"system {row.name!r} has no threshold")
-    same = format_percent(result.answerable_at_one)
-    others = format_percent(result.unanswerable_at_one)
-    text = (
-        f"{row.name}: {same} of the queries with an answer have one value of {result.signal}, and "
-        f"{others} of those without. A threshold cannot tell these queries apart. Choose another "
-        "signal: fusion-bench threshold."
-    )
-    evidence = result.model_dump(include={"signal", "values", "answerable_at_one"})
-    return DataWarning(key="threshold", text=text, evidence={"system": row.name, **evidence})
+    for row in chosen:
+        if (result := row.abstain) is None or not result.is_tied:
+            continue
+        same = format_percent(result.answerable_at_one)
+        others = format_percent(result.unanswerable_at_one)
+        text = (
+            f"{row.name}: {same} of the queries with an answer have one value of {result.signal}, "
+            f"and {others} of those without. A threshold cannot tell these queries apart. Choose "
+            "another signal: fusion-bench threshold."
+        )
+        evidence = result.model_dump(include={"signal", "values", "answerable_at_one"})
+        evidence = {"system": row.name, **evidence}
+        warnings.append(DataWarning(key="threshold", text=text, evidence=evidence))
+    return warnings
 
 
 def _find_single_repeats(
@@ -219,13 +229,35 @@ def compare_reports(
         raise ConfigError(f"{alone[0]}: the report has one system: there is nothing to compare")
     compared = compare_tables([plan.table for plan in plans], **settings)
     family = sum(len(plan.table.systems) - 1 for plan in plans)
-    return [
-        _describe(plan, comparisons, settings, family)._replace(
+    shown = []
+    for plan, comparisons in zip(plans, compared, strict=True):
+        left, table, wanted, unjudged = plan.left, plan.table, [], {}
+        for name, candidate in product(left.measures, plan.wanted):
+            wanted += [c for c in comparisons if (c.measure, c.candidate) == (name, candidate)]
+            difference = table.pair(candidate, name).compare_unjudged(settings["alpha"])
+            if difference is not None:
+                unjudged[candidate] = difference.record
+        bounds = {}
+        for system in (table.baseline, *plan.wanted):
+            every = ((name, plan.rows[system].measures[name].bounds) for name in left.measures)
+            if known := {name: each for name, each in every if each is not None}:
+                bounds[system] = known
+        comparison = CollectionComparison(
+            collection=left.name,
+            queries=len(left.queries),
+            alpha=settings["alpha"],
+            min_gain=settings["min_gain"],
+            family=family,
+            comparisons=tuple(wanted),
+            first_group=find_first_group(table, seed=settings["seed"], alpha=settings["alpha"]),
+            systems=len(table.systems),
             v2_enabled=v2,
-            warnings=_find_compared_warnings(plan.left, plan.right, plan.sides, two=two),
+            warnings=_find_compared_warnings(left, plan.right, plan.sides, two=two),
+            unjudged=unjudged,
+            bounds=bounds,
         )
-        for plan, comparisons in zip(plans, compared, strict=True)
-    ]
+        shown.append(comparison)
+    return shown
 
 
 def plan_comparison(
@@ -247,48 +279,40 @@ def plan_comparison(
     if not pairs:
         names = [", ".join(c.name for c in report.collections) for report in (first, other)]
         raise ConfigError(f"the reports have no collection in common ({' against '.join(names)})")
-    return [_plan(*pair, baseline, candidates, two=second is not None) for pair in pairs]
-
-
-def _describe(
-    plan: ComparisonPlan,
-    comparisons: Sequence[Comparison],
-    settings: Mapping[str, Any],
-    family: int,
-) -> CollectionComparison:
-    """What was asked for, by measure; an answer that unjudged documents decide says so."""
-    left, table, wanted, unjudged = plan.left, plan.table, [], {}
-    for name, candidate in product(left.measures, plan.wanted):
-        wanted += [c for c in comparisons if (c.measure, c.candidate) == (name, candidate)]
-        difference = table.pair(candidate, name).compare_unjudged(settings["alpha"])
-        if difference is not None:
-            unjudged[candidate] = difference.record
-    return CollectionComparison(
-        collection=left.name,
-        queries=len(left.queries),
-        alpha=settings["alpha"],
-        min_gain=settings["min_gain"],
-        family=family,
-        comparisons=tuple(wanted),
-        first_group=find_first_group(table, seed=settings["seed"], alpha=settings["alpha"]),
-        systems=len(table.systems),
-        v2_enabled={},
-        unjudged=unjudged,
-        bounds=_list_bounds(plan, left.measures),
-    )
-
-
-def _list_bounds(
-    plan: ComparisonPlan, measures: Sequence[str]
-) -> dict[str, dict[str, CompletionBounds]]:
-    """By system and measure; what is not known is left out."""
-    systems = {}
-    for system in (plan.table.baseline, *plan.wanted):
-        known = ((name, plan.rows[system].measures[name].bounds) for name in measures)
-        bounds = {name: each for name, each in known if each is not None}
-        if bounds:
-            systems[system] = bounds
-    return systems
+    plans, two = [], second is not None
+    for left, right in pairs:
+        for what in ("measures", "queries", "groups", "binary_relevance"):
+            if getattr(left, what) != getattr(right, what):
+                raise ConfigError(
+                    f"{left.name}: the reports differ in their {what.replace('_', ' ')}: run both "
+                    "experiments on the same split with the same measures"
+                )
+        if left.digests.get("qrels") != right.digests.get("qrels"):
+            raise ConfigError(f"{left.name}: the reports were judged by different qrels")
+        base, known = left.table.systems, right.table.systems
+        # Of two reports, before and after: one system is compared with its namesake.
+        namesake = two and len(candidates) == 1 and candidates[0] in base
+        chosen = baseline or (candidates[0] if namesake else left.baseline)
+        if chosen not in base:
+            raise UnknownNameError("system", chosen, base, where=left.name)
+        wanted = list(candidates) or [name for name in known if two or name != chosen]
+        for name in wanted:
+            if name not in known:
+                raise UnknownNameError("system", name, known, where=right.name)
+            if name == chosen and not two:
+                raise ConfigError(f"{left.name}: {name!r} cannot be compared with itself")
+        is_pair = namesake and chosen == candidates[0]
+        family = wanted if is_pair else [name for name in known if two or name != chosen]
+        titles = {name: f"{name} (second)" if two else name for name in family}
+        values = {chosen: base[chosen], **{titles[name]: known[name] for name in family}}
+        table = replace(left.table, systems=values, baseline=chosen)
+        rows = {
+            chosen: left.system(chosen),
+            **{titles[name]: right.system(name) for name in family},
+        }
+        shown = tuple(titles[name] for name in wanted)
+        plans.append(ComparisonPlan(left, right, table, shown, rows))
+    return plans
 
 
 class ComparisonPlan(NamedTuple):
@@ -312,47 +336,6 @@ class ComparisonPlan(NamedTuple):
     def sides(self) -> tuple[list[SystemResult], list[SystemResult]]:
         """The baseline's row, and the rows that were asked for."""
         return [self.rows[self.table.baseline]], [self.rows[name] for name in self.wanted]
-
-
-def _plan(
-    left: Collection,
-    right: Collection,
-    baseline: str | None,
-    candidates: Sequence[str],
-    *,
-    two: bool,
-) -> ComparisonPlan:
-    _require_comparable(left, right)
-    base, known = left.table.systems, right.table.systems
-    # Of two reports, before and after: one system is compared with its namesake.
-    namesake = two and len(candidates) == 1 and candidates[0] in base
-    chosen = baseline or (candidates[0] if namesake else left.baseline)
-    if chosen not in base:
-        raise UnknownNameError("system", chosen, base, where=left.name)
-    wanted = list(candidates) or [name for name in known if two or name != chosen]
-    for name in wanted:
-        if name not in known:
-            raise UnknownNameError("system", name, known, where=right.name)
-        if name == chosen and not two:
-            raise ConfigError(f"{left.name}: {name!r} cannot be compared with itself")
-    is_pair = namesake and chosen == candidates[0]
-    family = wanted if is_pair else [name for name in known if two or name != chosen]
-    titles = {name: f"{name} (second)" if two else name for name in family}
-    values = {chosen: base[chosen], **{titles[name]: known[name] for name in family}}
-    table = replace(left.table, systems=values, baseline=chosen)
-    rows = {chosen: left.system(chosen), **{titles[name]: right.system(name) for name in family}}
-    return ComparisonPlan(left, right, table, tuple(titles[name] for name in wanted), rows)
-
-
-def _require_comparable(left: Collection, right: Collection) -> None:
-    for what in ("measures", "queries", "groups", "binary_relevance"):
-        if getattr(left, what) != getattr(right, what):
-            raise ConfigError(
-                f"{left.name}: the reports differ in their {what.replace('_', ' ')}: run both "
-                "experiments on the same split with the same measures"
-            )
-    if left.digests.get("qrels") != right.digests.get("qrels"):
-        raise ConfigError(f"{left.name}: the reports were judged by different qrels")
 
 
 def add_comparisons(change: ReportChange, old: Report, new: Report) -> ReportChange:
@@ -432,3 +415,107 @@ def _pair_with_past(old: Collection, new: Collection) -> Iterator[Pair]:
         if np.isfinite(pair.difference).all():
             sides = replace(now, repeats=moved), replace(then, repeats=None)
             yield replace(pair, candidate=sides[0], baseline=sides[1])
+
+
+#: Of the parts of a dataset that are fused lists.
+RUNS = "runs/"
+
+
+class SystemGain(NamedTuple):
+    """What one system gains by the new list.
+
+    Attributes:
+        system: Its name.
+        gain: Mean of new − old.
+        beyond: Mean of that − the gain of the list alone; None for the list itself.
+        share: That gain ÷ the gain of the list alone, with the ends of its interval (Fieller);
+            None for the list itself, and where no gain of the list alone is shown.
+    """
+
+    system: str
+    gain: MeanEstimate
+    beyond: MeanEstimate | None = None
+    share: tuple[float, float, float] | None = None
+
+
+def find_list_gain(old: Collection, new: Collection) -> tuple[str, list[SystemGain]] | None:
+    """The one list that differs, and what each system gains by it, the list alone first.
+
+    Args:
+        old: A collection of the report before.
+        new: The same collection now.
+
+    Returns:
+        None where no list differs, or none is a system alone.
+    """
+    parts = old.digests.keys() | new.digests.keys()
+    changed = [part for part in parts if old.digests.get(part) != new.digests.get(part)]
+    if explain_untested(old, new) is not None or len(changed) != 1:
+        return None
+    [part] = changed
+    name = part.removeprefix(RUNS)
+    gains = {}
+    alone: str | None = None
+    for row in new.competitors.values():
+        before = old.competitors.get(row.name)
+        is_same = before is not None and before.config == row.config
+        if before is None or not is_same or name not in list_texts(row.config or {}):
+            continue
+        results = (each.measures[new.primary_measure] for each in (row, before))
+        sides = [np.array(each.values, dtype=np.float64) for each in results]
+        if np.isfinite(sides).all():
+            gains[row.name] = paired_difference(*sides)
+            config = row.config or {}
+            method = (config.get("blend") or {}).get("method", "none")
+            if alone is None and list(config.get("runs", ())) == [name] and method == "none":
+                alone = row.name
+    if not part.startswith(RUNS) or alone is None:
+        return None
+    groups = np.asarray(number_by_appearance(new.groups)[0])
+    others = [describe_gain(row, gains[row], gains[alone], groups) for row in gains if row != alone]
+    first = SystemGain(alone, estimate_mean(gains[alone], groups))
+    return name, [first, *others]
+
+
+def ratio_interval(
+    numerators: FloatArray, denominators: FloatArray, groups: IntArray
+) -> tuple[float, float, float] | None:
+    """The ratio of two means over the same queries, and the ends of its interval.
+
+    Args:
+        numerators: Shape (Q,).
+        denominators: Shape (Q,).
+        groups: Shape (Q,), integer codes.
+
+    Returns:
+        None where the interval of the denominators' mean holds 0: then no ratio can be excluded.
+    """
+    top, bottom = (estimate_mean(each, groups) for each in (numerators, denominators))
+    if math.isnan(bottom.freedom):
+        return None
+    both = estimate_mean(numerators + denominators, groups)
+    first, second = top.standard_error**2, bottom.standard_error**2
+    shared = (both.standard_error**2 - first - second) / 2
+    square = t_quantile(bottom.freedom, 1 - ALPHA / 2) ** 2
+    scale = bottom.mean**2 - square * second
+    if scale <= 0:
+        return None
+    middle = (top.mean * bottom.mean - square * shared) / scale
+    rest = middle**2 - (top.mean**2 - square * first) / scale
+    width = math.sqrt(max(rest, 0.0))
+    return top.mean / bottom.mean, middle - width, middle + width
+
+
+def describe_gain(system: str, gain: FloatArray, alone: FloatArray, groups: IntArray) -> SystemGain:
+    """What a system gains, beside what the list alone gains.
+
+    Args:
+        system: Its name.
+        gain: Shape (Q,): new − old.
+        alone: Shape (Q,): the same of the list alone.
+        groups: Shape (Q,), integer codes.
+    """
+    is_shown = estimate_mean(alone, groups).low > 0
+    share = ratio_interval(gain, alone, groups) if is_shown else None
+    beyond = estimate_mean(paired_difference(gain, alone), groups)
+    return SystemGain(system, estimate_mean(gain, groups), beyond, share)

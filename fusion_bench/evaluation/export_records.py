@@ -35,7 +35,14 @@ def write_files(files: Mapping[str, str], folder: Path, *, force: bool = False) 
         ConfigError: A file is there, or a name leads out of the folder.
         FusionBenchError: The folder cannot be written to.
     """
-    contents = {_place(name, folder): text.encode() for name, text in files.items()}
+    contents = {}
+    for name, text in files.items():
+        parts = PurePosixPath(name).parts  # a dialect of somebody else may call it anything
+        if not parts or ".." in parts or "\\" in name or PurePosixPath(name).is_absolute():
+            raise ConfigError(
+                f"file {name!r} lies outside the folder: the dialect has to rename it"
+            )
+        contents[folder.joinpath(*parts)] = text.encode()
     for path, data in contents.items():
         require_folder(path.parent)
         if path.is_dir():
@@ -47,14 +54,6 @@ def write_files(files: Mapping[str, str], folder: Path, *, force: bool = False) 
             )
         check_output(path)
     return [write_output(path, data) for path, data in contents.items()]
-
-
-def _place(name: str, folder: Path) -> Path:
-    """The path of a file in the folder; a dialect of somebody else may call it anything."""
-    parts = PurePosixPath(name).parts
-    if not parts or ".." in parts or "\\" in name or PurePosixPath(name).is_absolute():
-        raise ConfigError(f"file {name!r} lies outside the folder: the dialect has to rename it")
-    return folder.joinpath(*parts)
 
 
 class ReplayRecord(ReportRecord):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from fusion_bench.config.query_types import PREDICTED_TYPE
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import IntArray
-from fusion_bench.data.records import COMPARED_FIELDS, Query, check_field
+from fusion_bench.data.records import COMPARED_FIELDS, check_field
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System, merge_rules
@@ -181,8 +181,20 @@ def prepare_dataset(
         raise UnknownNameError("split", split, {*dataset.splits, ALL_QUERIES}, where=where)
     _check_fields(experiment, source, dataset)
     check_predictions(experiment.systems.values(), source, dataset)
-    selected = _selected(aligned, dataset, split, _list_filters(experiment, source))
-    _refuse_mixture(dataset.name, dataset.queries, selected.queries)
+    by_type = {"type": ("query_type",)} if experiment.query_type is not None else {}
+    filters = {
+        name: (allowed, source.where(by_type.get(name, ("where", name))))
+        for name, allowed in experiment.query_filters.items()
+    }
+    selected = _selected(aligned, dataset, split, filters)
+    count = count_synthetic(dataset.queries, selected.queries)
+    if 0 < count < len(selected.queries):
+        raise ConfigError(
+            f"{dataset.name}: {pluralize(count, 'synthetic query')} and "
+            f"{len(selected.queries) - count:,} real ones would make one mean, which describes "
+            "neither: give the synthetic ones a 'split' of their own in the queries file, and "
+            "evaluate one split at a time (split: NAME)"
+        )
     is_trained = any(map(needs_fitting, experiment.systems.values()))
     tunes = TUNE_ON in dataset.splits and split not in {TUNE_ON, None}
     tuning = _selected(aligned, dataset, TUNE_ON) if tunes else None
@@ -198,26 +210,6 @@ def prepare_dataset(
     if is_shown:
         record_shown(dataset.folder, dataset.qrels, task.shown_queries)
     return task
-
-
-def _refuse_mixture(where: str, records: Mapping[str, Query], queries: Sequence[str]) -> None:
-    """Refuse queries of both kinds in one mean.
-
-    Args:
-        where: Prefix of a message.
-        records: What is known of the queries, by id.
-        queries: Those that are averaged.
-
-    Raises:
-        ConfigError: Some are synthetic, and some are not.
-    """
-    count = count_synthetic(records, queries)
-    if 0 < count < len(queries):
-        raise ConfigError(
-            f"{where}: {pluralize(count, 'synthetic query')} and {len(queries) - count:,} real "
-            "ones would make one mean, which describes neither: give the synthetic ones a 'split' "
-            "of their own in the queries file, and evaluate one split at a time (split: NAME)"
-        )
 
 
 def check_predictions(systems: Iterable[System], source: Source, dataset: Dataset) -> None:
@@ -266,14 +258,6 @@ def slice_values(task: EvaluationSet) -> dict[str, tuple[str | None, ...]]:
 _Filters = Mapping[str, tuple[tuple[str, ...], str]]
 
 
-def _list_filters(experiment: Experiment, source: Source) -> _Filters:
-    by_type = {"type": ("query_type",)} if experiment.query_type is not None else {}
-    return {
-        name: (allowed, source.where(by_type.get(name, ("where", name))))
-        for name, allowed in experiment.query_filters.items()
-    }
-
-
 def _selected(
     runs: AlignedRuns, dataset: Dataset, split: str | None, filters: _Filters | None = None
 ) -> AlignedRuns:
@@ -286,7 +270,14 @@ def _selected(
         values = runs.values_of(name)
         present = {value for value in values if value is not None}
         if not present.intersection(allowed):
-            _refuse_value(f"{where}: {dataset.name}", name, min(allowed), present)
+            where, value = f"{where}: {dataset.name}", min(allowed)
+            title, key = ("query type", "query_type") if name == "type" else (name, f"where.{name}")
+            if not present:
+                raise ConfigError(
+                    f"{where}: no query has a {name!r}, so no query matches {value!r}: give each "
+                    f"one in the queries file, or drop {key}"
+                )
+            raise UnknownNameError(title, value, present, where=where)
         keep &= [value in allowed for value in values]
     if not keep.any():
         asked = [f"{n} {' or '.join(map(repr, each))}" for n, (each, _) in conditions.items()]
@@ -298,24 +289,6 @@ def _selected(
             "lists them)"
         )
     return runs if keep.all() else runs.subset(keep)
-
-
-def _refuse_value(where: str, name: str, value: str, known: Collection[str]) -> NoReturn:
-    """Raise for a value that no judged query has in a field.
-
-    Args:
-        where: The place of the condition, and the dataset.
-        name: The field.
-        value: The value.
-        known: Those that queries have.
-    """
-    title, key = ("query type", "query_type") if name == "type" else (name, f"where.{name}")
-    if not known:
-        raise ConfigError(
-            f"{where}: no query has a {name!r}, so no query matches {value!r}: give each one in "
-            f"the queries file, or drop {key}"
-        )
-    raise UnknownNameError(title, value, known, where=where)
 
 
 def find_ignored_queries(task: EvaluationSet) -> frozenset[str]:

@@ -101,9 +101,13 @@ def find_preference(collection: Collection) -> Preference | None:
     grouped = [item for item in better if item.candidate in collection.first_group]
     if len(grouped) < 2:
         return Preference((grouped or better)[0])
-    name, reason = prefer_least(
-        {item.candidate: _row_effort(collection, item.candidate) for item in grouped}
-    )
+    efforts = {}
+    for name in [item.candidate for item in grouped]:
+        config = collection.system(name).config
+        efforts[name] = Effort(math.inf, 0, 0)
+        if config is not None:
+            efforts[name] = find_effort(System.model_validate({**config, "name": name}))
+    name, reason = prefer_least(efforts)
     return Preference(next(item for item in grouped if item.candidate == name), reason)
 
 
@@ -115,24 +119,12 @@ def prefer_least(efforts: Mapping[str, Effort]) -> tuple[str, str]:
     """
     least = min(efforts.values())
     name = next(name for name, effort in efforts.items() if effort == least)
-    return name, _describe_reason(least, list(efforts.values()))
-
-
-def _row_effort(collection: Collection, name: str) -> Effort:
-    config = collection.system(name).config
-    if config is None:
-        return Effort(math.inf, 0, 0)
-    return find_effort(System.model_validate({**config, "name": name}))
-
-
-def _describe_reason(least: Effort, efforts: list[Effort]) -> str:
-    """The first kind of effort in which the preferred system is below another."""
     kinds = ("the fewest model calls", "the fewest lists", "the fewest set parameters")
     for i, kind in enumerate(kinds):
-        same = [each for each in efforts if each[:i] == least[:i]]
+        same = [each for each in efforts.values() if each[:i] == least[:i]]
         if any(each[i] > least[i] for each in same):
-            return f"it needs {kind}"
-    return "it is no more complex than the others and has the highest mean of them"
+            return name, f"it needs {kind}"
+    return name, "it is no more complex than the others and has the highest mean of them"
 
 
 def preferred_system(collection: Collection) -> str:

@@ -318,12 +318,25 @@ def _compare(old: Collection, new: Collection, queries: int) -> CollectionChange
     before, after = old.competitors, new.competitors
     known = set(old.queries)
     shared = [query for query in new.queries if query in known]
-    values = dict(_share_values(old, new, shared))
+    measure = new.primary_measure
+    rows = []
+    for collection in (old, new):
+        index = {query: q for q, query in enumerate(collection.queries)}
+        rows.append(np.array([index[query] for query in shared], dtype=np.int64))
+    values: dict[str, _SharedValues] = {}
+    for name, row in after.items():
+        if shared and name in before and measure in before[name].measures:
+            sides = (before[name].measures[measure], row.measures[measure])
+            then, now = (
+                np.array(side.values, dtype=np.float64)[index]
+                for side, index in zip(sides, rows, strict=True)
+            )
+            values[name] = then, now
     parts = [part for part in new.digests if part in old.digests]
     return CollectionChange(
         name=new.name,
         status="both",
-        measure=new.primary_measure,
+        measure=measure,
         data=tuple(part for part in parts if new.digests[part] != old.digests[part]),
         queries_added=len(new.queries) - len(shared),
         queries_removed=len(old.queries) - len(shared),
@@ -333,27 +346,6 @@ def _compare(old: Collection, new: Collection, queries: int) -> CollectionChange
         ),
         queries=_list_queries(shared, values, queries),
     )
-
-
-def _share_values(
-    old: Collection, new: Collection, shared: list[str]
-) -> Iterator[tuple[str, _SharedValues]]:
-    """The systems of both reports; none where the old one has not the measure, or no query."""
-    measure = new.primary_measure
-    before = old.competitors
-    rows = []
-    for collection in (old, new):
-        index = {query: q for q, query in enumerate(collection.queries)}
-        rows.append(np.array([index[query] for query in shared], dtype=np.int64))
-    for name, row in new.competitors.items():
-        if shared and name in before and measure in before[name].measures:
-            then, now = (
-                np.array(result.values, dtype=np.float64)[index]
-                for result, index in zip(
-                    (before[name].measures[measure], row.measures[measure]), rows, strict=True
-                )
-            )
-            yield name, (then, now)
 
 
 def _compare_systems(

@@ -19,7 +19,7 @@ A file that somebody edited would otherwise be shown, compared and planned with 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -362,7 +362,11 @@ _InferenceSettings: Final = create_model("_InferenceSettings", __base__=StrictMo
 
 def _find_inconsistencies(report: Report) -> Iterator[str]:
     """What no evaluation would have written, each with its place; nothing where all agrees."""
-    yield from _check_settings(report.settings)
+    given = {name: report.settings[name] for name in INFERENCE_KEYS if name in report.settings}
+    try:
+        parse_model(_InferenceSettings, given, lambda path: f"settings.{path[0]}")
+    except ConfigError as error:
+        yield str(error)
     if not report.collections:
         yield "collections: at least one is needed"
     names = [each.name for each in report.collections]
@@ -373,12 +377,14 @@ def _find_inconsistencies(report: Report) -> Iterator[str]:
             yield f"collections.{number}.{problem}"
 
 
-def _check_settings(settings: Mapping[str, Any]) -> Iterator[str]:
-    given = {name: settings[name] for name in INFERENCE_KEYS if name in settings}
-    try:
-        parse_model(_InferenceSettings, given, lambda path: f"settings.{path[0]}")
-    except ConfigError as error:
-        yield str(error)
+def _check_queries(collection: Collection) -> Iterator[str]:
+    """List the columns that do not have one entry for each query."""
+    columns = {"types": collection.types, "groups": collection.groups}
+    columns |= {f"slices.{name}": values for name, values in collection.slices.items()}
+    for place, column in columns.items():
+        if len(column) != len(collection.queries):
+            count = pluralize(len(collection.queries), "query")
+            yield f"{place}: {len(column)} entries for {count}"
 
 
 def _check_collection(collection: Collection) -> Iterator[str]:
@@ -401,16 +407,6 @@ def _check_collection(collection: Collection) -> Iterator[str]:
     for number, comparison in enumerate(collection.comparisons):
         for problem in _check_comparison(collection, comparison):
             yield f"comparisons.{number}.{problem}"
-
-
-def _check_queries(collection: Collection) -> Iterator[str]:
-    """What is known of the queries is known of each."""
-    columns = {"types": collection.types, "groups": collection.groups}
-    columns |= {f"slices.{name}": values for name, values in collection.slices.items()}
-    for place, column in columns.items():
-        if len(column) != len(collection.queries):
-            count = pluralize(len(collection.queries), "query")
-            yield f"{place}: {len(column)} entries for {count}"
 
 
 def _check_comparison(collection: Collection, comparison: ComparisonResult) -> Iterator[str]:

@@ -1,12 +1,21 @@
-"""What was measured, as the records of a report: systems, comparisons, fusion against sources."""
+"""What was measured, as the records of a report: systems, comparisons, fusion against sources.
+
+How much of an oracle is chance: it takes for each query the best of V variants. Its counterpart
+takes as many variants that know nothing of the query: one fixed fusion whose scores are disturbed
+at random, as strongly as makes their mean that of the V variants. What the oracle has above its
+counterpart is more than the maximum of noise. The disturbances are independent: variants that
+resemble each other can stay below it, and then nothing is known.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from operator import eq
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -14,17 +23,20 @@ from fusion_bench.checks.completion_bounds import find_system_bounds
 from fusion_bench.checks.unjudged import measure_unjudged
 from fusion_bench.config.json_records import none_if_nan
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import BoolArray, FloatArray, positions
+from fusion_bench.data.grouped_rows import count_within_queries, to_offsets
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, positions
 from fusion_bench.data.records import drop_final, sort_field_values
 from fusion_bench.evaluation import report_records
 from fusion_bench.evaluation.assessment import Assessment, describe_repeats
-from fusion_bench.evaluation.chance_oracle import find_chance
 from fusion_bench.evaluation.prepared_dataset import ALL_QUERIES, EvaluationSet, slice_values
 from fusion_bench.experiment.system import System, collapse_alike
 from fusion_bench.measures import Measure, TieSensitivity, compute_measures
 from fusion_bench.measures._base import is_bounded
+from fusion_bench.measures.rankings import relevant_candidates
 from fusion_bench.ranking.collapse import collapse_pool
-from fusion_bench.ranking.system_scores import UNCACHED, Scores, evaluate_systems
+from fusion_bench.ranking.plain_systems import plain_systems
+from fusion_bench.ranking.system_ranking import SystemRanking, rank_candidates
+from fusion_bench.ranking.system_scores import UNCACHED, Scores, evaluate_systems, query_blocks
 from fusion_bench.stats import repeat_variance
 from fusion_bench.stats.comparison import Comparison
 from fusion_bench.stats.comparison_family import (
@@ -35,7 +47,7 @@ from fusion_bench.stats.comparison_family import (
 )
 from fusion_bench.stats.intervals import estimate_mean, exact_mean
 from fusion_bench.stats.unjudged import QueryBounds, UnjudgedDifference
-from fusion_bench.stats.values import MeasuredValues, Pair, ValueTable
+from fusion_bench.stats.values import MeasuredValues, Pair
 from fusion_bench.util.formatting import format_number
 
 Config = Mapping[str, Any]
@@ -60,10 +72,17 @@ def compare_fusions(
     compared = {name: assessed[name] for name in plain or fusions}
     if not compared or not sources:
         return None
-    pairs = {
-        (name, source): _pair_with_source(task, name, compared[name], scores)
-        for name, (source, scores) in product(compared, sources.items())
-    }
+    pairs = {}
+    for name, (source, scores) in product(compared, sources.items()):
+        repeated = task.repeat_lists(task.experiment.systems[name])
+        pairs[name, source] = Pair(
+            compared[name].primary_values(repeated),
+            MeasuredValues(scores.values[0], scores.repeats[:, 0], frozenset({f"runs/{source}"})),
+            task.runs.groups,
+            (name, source),
+            is_bounded=task.measures[0].is_bounded,
+            kind=task.judgment_kind,
+        )
     answer = decide_fusion(pairs, seed=task.experiment.seed, alpha=task.experiment.alpha)
     contradicted, unjudged = _find_contradiction(task, answer, pairs) or ((), None)
     verdict = "unjudged decide" if contradicted else answer.verdict
@@ -76,21 +95,6 @@ def compare_fusions(
         fusions=len(compared),
         sources=len(sources),
         is_reranked=not plain,
-    )
-
-
-def _pair_with_source(
-    task: EvaluationSet, fusion: str, assessment: Assessment, source: Scores
-) -> Pair:
-    """A fusion against a source alone on the primary measure."""
-    system, alone = task.experiment.systems[fusion], {f"runs/{source.system}"}
-    return Pair(
-        assessment.primary_values(task.repeat_lists(system)),
-        MeasuredValues(source.values[0], source.repeats[:, 0], frozenset(alone)),
-        task.runs.groups,
-        (fusion, source.system),
-        is_bounded=task.measures[0].is_bounded,
-        kind=task.judgment_kind,
     )
 
 
@@ -179,20 +183,6 @@ def _tie_fields(ties: TieSensitivity, m: int) -> dict[str, Any]:
     return {"affected_queries": int(ties.affected[m]), **means}
 
 
-def _list_slices(task: EvaluationSet) -> Iterator[tuple[str, str | None, BoolArray]]:
-    """List each field with several values: name, value, and (Q,) the queries that have it.
-
-    A value of None = the queries without one.
-    """
-    columns = slice_values(task)
-    if "type" in task.experiment.slices:
-        columns["type"] = task.runs.types
-    for field, column in columns.items():
-        values, by_query = sort_field_values(column), np.array(column, dtype=object)
-        for value in values if len(values) > 1 else ():
-            yield field, value, by_query == value
-
-
 def _system_result(
     task: EvaluationSet,
     system: System,
@@ -256,7 +246,13 @@ def list_results(
         assessed: By name of the system.
         sources: The values of each source alone.
     """
-    slices = [*_list_slices(task)]
+    columns = slice_values(task)
+    if "type" in task.experiment.slices:
+        columns["type"] = task.runs.types
+    slices = []
+    for field, column in columns.items():
+        values, by_query = sort_field_values(column), np.array(column, dtype=object)
+        slices += [(field, each, by_query == each) for each in values if len(values) > 1]
     for name, system in task.experiment.systems.items():
         yield _system_result(task, system, assessed[name], slices)
     yield from _reference_rows(task, sources)
@@ -278,16 +274,27 @@ def _reference_rows(
     where = task.tuning_split or task.split or ALL_QUERIES
     best = np.max([score.values for score in scores], axis=0)
     oracle = "the best of the sources for each query and measure; fusion may pass it"
-    oracle += _describe_chance(task, sources) if len(alone) > 1 else ""
+    if len(alone) > 1:
+        fixed, primary = _list_alone(task, *sources, title="fixed"), task.measures[0]
+        variants = np.stack([score.values[0] for score in scores])
+        chance = find_chance(fixed, task.runs, variants, primary)
+        if chance is not None:
+            oracle += f"; by chance alone {format_number(chance)} in {primary.name}: the best of "
+            oracle += "as many random disturbances of rrf to the same mean"
     order = "all candidates of all sources in the order of their grades; nothing can pass it"
     bounds = find_system_bounds(alone[chosen], task.runs, task.measures)
+    systems = task.experiment.systems.values()
+    pools = [collapse_pool(runs, systems) for runs in task.runs.repeats]
+    by_repeat = np.stack([perfect_order_values(pool, task.measures) for pool in pools])
+    # The greatest mean over so many repeats as a list has: no system passes that over its own.
+    counts = {*task.runs.repeat_counts.values()} or {1}
+    perfect = np.max([repeat_variance.mean_of_repeats(by_repeat[:n]) for n in counts], axis=0)
     rows: list[tuple[str, Literal["floor", "ceiling"], str, FloatArray]] = [
         (f"best source (chosen on {where})", "floor", alone[chosen].name, scores[chosen].repeats),
         ("best source per query (oracle)", "ceiling", oracle, best[None]),
-        ("perfect order", "ceiling", order, _perfect_order(task)[None]),
+        ("perfect order", "ceiling", order, perfect[None]),
     ]
     if len(alone) == 1:
-        systems = task.experiment.systems.values()
         has_source = any(s.resolved_config == alone[0].resolved_config for s in systems)
         rows = [rows[2]] if has_source else [rows[0], rows[2]]
     for name, kind, note, repeats in rows:
@@ -298,35 +305,6 @@ def _reference_rows(
             for i, m in enumerate(task.measures)
         }
         yield report_records.SystemResult(name=name, kind=kind, note=note, measures=measures)
-
-
-def _describe_chance(task: EvaluationSet, sources: Mapping[str, Scores]) -> str:
-    """What the best of as many disturbances of one fusion reaches, which know no query."""
-    fixed, primary = _list_alone(task, *sources, title="fixed"), task.measures[0]
-    values = np.stack([each.values[0] for each in sources.values()])
-    chance = find_chance(fixed, task.runs, values, primary)
-    if chance is None:
-        return ""
-    return (
-        f"; by chance alone {format_number(chance)} in {primary.name}: the best of as many random "
-        "disturbances of rrf to the same mean"
-    )
-
-
-def _perfect_order(task: EvaluationSet) -> FloatArray:
-    """Values of all candidates in the order of their grades; the mean over repeats.
-
-    Of lists with different numbers of files the greatest of the means over so many repeats: no
-    system passes that over its own number.
-    """
-    systems = task.experiment.systems.values()
-    pools = [collapse_pool(runs, systems) for runs in task.runs.repeats]
-    values = np.stack([perfect_order_values(pool, task.measures) for pool in pools])
-    counts = {*task.runs.repeat_counts.values()} or {1}
-    best: FloatArray = np.max(
-        [repeat_variance.mean_of_repeats(values[:count]) for count in counts], axis=0
-    )
-    return best
 
 
 def add_comparisons(
@@ -345,7 +323,13 @@ def add_comparisons(
     return tuple(
         each.model_copy(
             update={
-                "comparisons": tuple(_comparison_results(table, results, settings)),
+                "comparisons": tuple(
+                    record_comparison(
+                        item,
+                        table.pair(item.candidate, item.measure).compare_unjudged(draws["alpha"]),
+                    )
+                    for item in results
+                ),
                 "first_group": find_first_group(table, **draws),
             }
         )
@@ -353,14 +337,6 @@ def add_comparisons(
             collections, tables, compare_tables(tables, **settings), strict=True
         )
     )
-
-
-def _comparison_results(
-    table: ValueTable, comparisons: Sequence[Comparison], settings: Mapping[str, Any]
-) -> Iterator[report_records.ComparisonResult]:
-    for comparison in comparisons:
-        pair = table.pair(comparison.candidate, comparison.measure)
-        yield record_comparison(comparison, pair.compare_unjudged(settings["alpha"]))
 
 
 def record_comparison(
@@ -385,3 +361,117 @@ def perfect_order_values(runs: AlignedRuns, measures: Sequence[Measure]) -> Floa
         tie_order=np.where(runs.judged, 0, 1),
     )
     return compute_measures(measures, runs, placed)
+
+
+#: Halvings of the interval, of logarithms, in which the strength of the disturbance is sought.
+HALVINGS: Final = 7
+#: Standard deviations of a query's fused scores: what changes nothing, and an order at random.
+WEAKEST, STRONGEST = 0.01, 8.0
+#: Copies whose mean tells the strength.
+PROBES: Final = 3
+#: Between queries: no disturbed score of one reaches those of the next.
+APART: Final = 1e4
+
+
+def find_chance(
+    fixed: System, runs: AlignedRuns, variants: FloatArray, measure: Measure, *, seed: int = 0
+) -> float | None:
+    """Mean of the counterpart of an oracle; None where classes of queries are ranked apart.
+
+    Args:
+        fixed: The fusion that is disturbed.
+        runs: All sources of the dataset.
+        variants: Shape (V, Q): the values that the oracle chooses from.
+        measure: What they are values of.
+        seed: Of the disturbances.
+    """
+    blocks = []
+    for _, some in query_blocks(runs, [measure]):
+        (_, plain, part), *others = plain_systems(fixed, some)
+        if others:
+            return None
+        blocks.append(DisturbedRanking(rank_candidates(plain, part), measure))
+    return measure_chance(blocks, variants, measure, seed=seed)
+
+
+def measure_chance(
+    blocks: Sequence[DisturbedRanking], variants: FloatArray, measure: Measure, *, seed: int = 0
+) -> float:
+    """Mean over queries of the best of V disturbed fixed rankings.
+
+    Args:
+        blocks: The ranking that is disturbed, of some queries each.
+        variants: Shape (V, Q): the values that the oracle chooses from, of the same queries.
+        measure: What they are values of.
+        seed: Of the disturbances, which are independent normal ones.
+    """
+    limits = np.cumsum([len(block.keys) for block in blocks])
+    noise = np.random.default_rng(seed).normal(size=(len(variants), limits[-1]))
+    noises = np.split(noise, limits[:-1], axis=1)
+
+    @cache
+    def evaluate(copy: int, strength: float) -> FloatArray:
+        return np.concatenate(
+            [
+                compute_measures([measure], block.runs, block.rank(strength * part[copy]))[0]
+                for block, part in zip(blocks, noises, strict=True)
+            ]
+        )
+
+    probes = range(min(PROBES, len(variants)))
+    target, weak, strong = float(variants.mean()), WEAKEST, STRONGEST
+    for _ in range(HALVINGS):
+        middle = math.sqrt(weak * strong)
+        mean = np.mean([evaluate(copy, middle) for copy in probes])
+        weak, strong = (middle, strong) if mean > target else (weak, middle)
+    best = evaluate(0, strong)
+    for copy in range(1, len(variants)):
+        best = np.maximum(best, evaluate(copy, strong))
+    return float(best.mean())
+
+
+class DisturbedRanking:
+    """A ranking whose scores are disturbed.
+
+    Args:
+        fixed: The ranking.
+        measure: What its order is measured by.
+    """
+
+    def __init__(self, fixed: SystemRanking, measure: Measure) -> None:
+        self.runs = replace(fixed.runs)  # without what was derived from them
+        self.reads_all = measure.required_ranks != "relevant" or measure.judged_only
+        query = self.runs.query_index
+        self.rows = np.lexsort((fixed.ranks_before_cut, query))
+        self.keys = query * APART - _standardize(fixed.scores, query)
+
+    def rank(self, disturbance: FloatArray) -> IntArray:
+        """(N,): the 1-based positions; where scores are equal the fixed order stays.
+
+        Where only the places of relevant documents count, those behind the last one have none: 0.
+
+        Args:
+            disturbance: Shape (N,): is added to the scores, in standard deviations of a query's.
+        """
+        keys = self.keys - disturbance
+        last = np.full(len(self.runs.queries), np.inf if self.reads_all else -np.inf)
+        relevant = relevant_candidates(self.runs)
+        np.maximum.at(last, relevant.query, keys[relevant.rows])
+        rows = self.rows[keys[self.rows] <= last[self.runs.query_index]]
+        chosen = keys[rows]
+        order = np.argsort(chosen)
+        if (np.diff(chosen[order]) == 0).any():
+            order = np.argsort(chosen, kind="stable")
+        sizes = np.bincount(self.runs.query_index[rows], minlength=len(self.runs.queries))
+        ranks = np.zeros(len(keys), dtype=np.int64)
+        ranks[rows[order]] = count_within_queries(to_offsets(sizes))
+        return ranks
+
+
+def _standardize(scores: FloatArray, query: IntArray) -> FloatArray:
+    """Scores in standard deviations of their query; 0 where all are equal, or there is none."""
+    finite = np.where(np.isfinite(scores), scores, 0.0)
+    sizes = np.maximum(np.bincount(query), 1)
+    centered = finite - (np.bincount(query, finite) / sizes)[query]
+    spread = np.sqrt(np.bincount(query, centered**2) / sizes)[query]
+    return np.divide(centered, spread, out=np.zeros_like(centered), where=spread > 0)

@@ -179,6 +179,11 @@ def _collection(
         )
 
         abstentions = measure_abstentions(task)
+    crag: tuple[CragResult, ...] = ()
+    if task.experiment.crag is not None:
+        from fusion_bench.evaluation.crag import judge_lists  # late, as above
+
+        crag = judge_lists(task, {name: each.repeats[0, 0] for name, each in assessed.items()})
     return CollectionRecord(
         **collection_facts(task),
         digests=dataset.digests(),
@@ -202,7 +207,7 @@ def _collection(
         near_duplicates=find_near_duplicates(dataset, task.runs.queries),
         synthetic_queries=count_synthetic(dataset.queries, task.runs.queries),
         ignored_queries=count_known_ignored(task),
-        crag=_judge_lists(task, assessed),
+        crag=crag,
         first_trial=describe_first_repeat(
             dataset, *(["CRAG's verdicts"] if task.experiment.crag else [])
         ),
@@ -222,18 +227,15 @@ def _describe_empty_queries(
     return {"queries_without_relevant": int(is_empty.sum()), "means_of_others": means}
 
 
-def _judge_lists(task: EvaluationSet, assessed: Mapping[str, Assessment]) -> tuple[CragResult, ...]:
-    """The verdicts on the lists, on the first repeat; none where nobody asks for them."""
-    if task.experiment.crag is None:
-        return ()
-    from fusion_bench.evaluation.crag import judge_lists  # late, as above
-
-    return judge_lists(task, {name: each.repeats[0, 0] for name, each in assessed.items()})
-
-
 def report_provenance(experiment: Experiment, source: Source) -> Provenance:
     """What made a report: when, from which file, with which versions."""
-    packages = ("numpy", "scipy", "pydantic", "ir-measures", "pytrec-eval-terrier")
+    from importlib.metadata import distribution  # late, as it is slow
+
+    versions = {}
+    for name in ("numpy", "scipy", "pydantic", "ir-measures", "pytrec-eval-terrier"):
+        text = distribution(name).read_text("METADATA") or ""  # a parser of it takes 2 ms
+        line = re.search(r"^Version: (\S+)", text, re.MULTILINE)
+        versions[name] = distribution(name).version if line is None else line[1]
     return Provenance(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         source=source.path.name,
@@ -243,20 +245,11 @@ def report_provenance(experiment: Experiment, source: Source) -> Provenance:
             "rank-fusion-bench": __version__,
             "engine": str(ENGINE),
             "python": platform.python_version(),
-            **{name: _read_version(name) for name in packages},
+            **versions,
         },
         v2_enabled=experiment.v2_enabled,
         overrides=source.override_texts,
     )
-
-
-def _read_version(package: str) -> str:
-    """The version of an installed package, from a line of its metadata: a parser takes 2 ms."""
-    from importlib.metadata import distribution  # late, as it is slow
-
-    text = distribution(package).read_text("METADATA") or ""
-    line = re.search(r"^Version: (\S+)", text, re.MULTILINE)
-    return distribution(package).version if line is None else line[1]
 
 
 def select_systems(

@@ -135,7 +135,15 @@ def read_starter_lists(given: StarterInput, progress: Progress = ignore_progress
         ConfigError: A name cannot be used, or there are too few lists.
         DataError: A file breaks a rule.
     """
-    _check_names(given)
+    names = [*given.runs, *given.rerankers]
+    for name in names:
+        if not NAME.fullmatch(name):
+            raise ConfigError(
+                f"{name!r} cannot name a list: begin with a letter or digit, and use letters, "
+                "digits, blanks and . + - _ only"
+            )
+        if names.count(name) > 1:
+            raise ConfigError(f"{name!r} names both a list and a reranker: rename one of them")
     progress("reading the lists", 0, 1)
     settings = given.settings
     runs = {name: load_stated_run(path, name, settings) for name, path in given.runs.items()}
@@ -144,7 +152,17 @@ def read_starter_lists(given: StarterInput, progress: Progress = ignore_progress
         name: load_stated_run(file.path, name, settings, file.score_space)
         for name, file in given.rerankers.items()
     }
-    spaces, guesses = _score_spaces(given, rerankers)
+    spaces: dict[str, ScoreSpace] = {}
+    guesses = []
+    for name, run in rerankers.items():
+        space = given.rerankers[name].score_space
+        if space is None:
+            space, reason = guess_score_space(run)
+            guesses.append(
+                f"{name}: score_space {space}, guessed because {reason}; --rerank "
+                f"{name}:SPACE=FILE sets it."
+            )
+        spaces[name] = space
     starter = build_starter_systems([*runs.values()], [*rerankers.values()], given.engine)
     return StarterLists(runs, rerankers, spaces, starter, (*starter.notes, *guesses))
 
@@ -318,36 +336,6 @@ def save_dataset_experiment(
     return [files.write_atomic(folder / EXPERIMENT_FILE, text.encode())]
 
 
-def _check_names(given: StarterInput) -> None:
-    names = [*given.runs, *given.rerankers]
-    for name in names:
-        if not NAME.fullmatch(name):
-            raise ConfigError(
-                f"{name!r} cannot name a list: begin with a letter or digit, and use letters, "
-                "digits, blanks and . + - _ only"
-            )
-        if names.count(name) > 1:
-            raise ConfigError(f"{name!r} names both a list and a reranker: rename one of them")
-
-
-def _score_spaces(
-    given: StarterInput, rerankers: Mapping[str, Run]
-) -> tuple[dict[str, ScoreSpace], list[str]]:
-    """The score space of each rerank list, and a sentence for each that was guessed."""
-    spaces: dict[str, ScoreSpace] = {}
-    guesses = []
-    for name, run in rerankers.items():
-        space = given.rerankers[name].score_space
-        if space is None:
-            space, reason = guess_score_space(run)
-            guesses.append(
-                f"{name}: score_space {space}, guessed because {reason}; --rerank "
-                f"{name}:SPACE=FILE sets it."
-            )
-        spaces[name] = space
-    return spaces, guesses
-
-
 class Copies:
     """Files to copy into a folder, unless they are there."""
 
@@ -499,7 +487,8 @@ def _save_files(
     check_free(folder, saved_by.option)
     copies = Copies(folder, saved_by.option)
     dataset = _describe_dataset(given, name, runs, spaces, copies)
-    hint = "" if given.qrels else f"# {_format_judging_hint(folder)}\n"
+    judging = f"'fusion-bench judge {quote(str(folder))}' makes them; then add 'qrels: FILE'."
+    hint = "" if given.qrels else f"# No judgments yet. {judging}\n"
     texts = {
         folder / DATASET_FILE: f"# Written by: {saved_by.command}\n{hint}{_to_yaml(dataset)}",
         folder / EXPERIMENT_FILE: experiment,
@@ -508,12 +497,6 @@ def _save_files(
         new += [*texts, *copies.targets]
         copied = copies.write()
         return [*(files.write_atomic(path, text.encode()) for path, text in texts.items()), *copied]
-
-
-def _format_judging_hint(folder: Path) -> str:
-    """How judgments of a dataset without any are made."""
-    command = f"fusion-bench judge {quote(str(folder))}"
-    return f"No judgments yet. '{command}' makes them; then add 'qrels: FILE'."
 
 
 def _describe_dataset(

@@ -15,7 +15,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import QUESTION, Run
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.dialect import Dialect, describe_dialect, find_engine
+from fusion_bench.experiment.dialect import describe_dialect, find_engine
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.system_words import describe_config, join_names
 from fusion_bench.methods.fuse import KEYWORD, SEMANTIC, fusions
@@ -142,17 +142,28 @@ def build_starter_systems(
         systems[name] = {"runs": names, "fusion": fusion}
     plain = dict(systems)
     for reranker in rerankers:
-        shared = {"reranker": reranker.name, "depth": _rerank_depth(reranker), "missing": "below"}
+        shared = {
+            "reranker": reranker.name,
+            "depth": max(1, int(np.diff(reranker.offsets).max(initial=1))),
+            "missing": "below",
+        }
         suffix = f" {reranker.name}" if len(rerankers) > 1 else ""
         for name, system in plain.items():
             for label, blend in islice(BLENDS.items(), None if "fusion" in system else 1):
                 reranked = f"{name} {label}{suffix}"
                 _refuse_taken(reranked, systems)
                 systems[reranked] = {**system, "blend": {**blend, **shared}}
+    question = (
+        f"{RRF_V2} is left out: no list has the role {QUESTION}. Give it to the list that was "
+        f"asked with the user's own question: --role NAME={QUESTION}."
+    )
+    if asked:
+        verb = "has" if len(asked) == 1 else "have"
+        question = f"{join_names(asked)} {verb} the role {QUESTION}: {RRF_V2} counts it ×2."
     starter = StarterSystems(
         systems,
         RRF_V1 if len(runs) > 1 else names[0],
-        (_describe_question(asked),) if len(runs) > 1 else (),
+        (question,) if len(runs) > 1 else (),
         lacks_question=len(runs) > 1 and not asked,
     )
     return starter if engine is None else _keep_expressible(starter, engine)
@@ -163,22 +174,6 @@ def _refuse_taken(name: str, systems: dict[str, SystemKeys]) -> None:
         raise ConfigError(f"{name!r} names both a list and a system made of the lists: rename it")
 
 
-def _describe_question(asked: Sequence[str]) -> str:
-    """Which lists have the role ``question``, or how one gets it."""
-    if asked:
-        verb = "has" if len(asked) == 1 else "have"
-        return f"{join_names(asked)} {verb} the role {QUESTION}: {RRF_V2} counts it ×2."
-    return (
-        f"{RRF_V2} is left out: no list has the role {QUESTION}. Give it to the list that was "
-        f"asked with the user's own question: --role NAME={QUESTION}."
-    )
-
-
-def _rerank_depth(reranker: Run) -> int:
-    """The most documents that it scored for a query."""
-    return max(1, int(np.diff(reranker.offsets).max(initial=1)))
-
-
 def _keep_expressible(starter: StarterSystems, engine: str) -> StarterSystems:
     """The systems that an engine can express, each list alone among them.
 
@@ -186,11 +181,17 @@ def _keep_expressible(starter: StarterSystems, engine: str) -> StarterSystems:
         ConfigError: It can express no fusion of these lists; says what it can.
     """
     dialect = find_engine(engine, where="--engine")
-    kept = {
-        name: keys
-        for name, keys in starter.systems.items()
-        if keys.keys() == {"runs"} or _is_expressible(dialect, name, keys)
-    }
+    kept = {}
+    for name, keys in starter.systems.items():
+        system = parse_model(System, {**keys, "name": name})
+        # Whichever list is a vector search.
+        kinds = (
+            {run: frozenset({SEMANTIC if run == dense else KEYWORD}) for run in system.runs}
+            for dense in system.runs
+        )
+        is_alone = keys.keys() == {"runs"}
+        if is_alone or any(dialect.keeps_order(system, roles) for roles in kinds):
+            kept[name] = keys
     fused = [name for name, keys in kept.items() if len(keys["runs"]) > 1]
     if not fused:
         raise ConfigError(
@@ -201,13 +202,3 @@ def _keep_expressible(starter: StarterSystems, engine: str) -> StarterSystems:
     count = len(starter.systems) - len(kept)
     note = f"{dialect.title} cannot express {count} of {len(starter.systems)} starter systems."
     return replace(starter, systems=kept, baseline=baseline, choices=(note, *starter.choices))
-
-
-def _is_expressible(dialect: type[Dialect], name: str, keys: SystemKeys) -> bool:
-    """Whether an engine orders as the system does, whichever list is a vector search."""
-    system = parse_model(System, {**keys, "name": name})
-    kinds = (
-        {run: frozenset({SEMANTIC if run == dense else KEYWORD}) for run in system.runs}
-        for dense in system.runs
-    )
-    return any(dialect.keeps_order(system, roles) for roles in kinds)

@@ -60,24 +60,24 @@ def describe_method(name: str, model: type[StrictModel]) -> MethodEntry:
     """The entry of a method; without a formula, its docstring's first sentence after the name."""
     first = (model.__doc__ or "").split("\n\n")[0]
     sentence = " ".join(first.split(": ", 1)[-1].split()).rstrip(".")
+    parameters = {}
+    for key, field in model.model_fields.items():
+        if key == "method":
+            continue
+        value = field.get_default(call_default_factory=True)
+        if value is PydanticUndefined:
+            parameters[key] = "required"
+        elif isinstance(value, StrictModel):
+            stated = json.dumps(value.model_dump(exclude_defaults=True))
+            parameters[key] = str(value.model_dump().get("method", stated))
+        else:
+            parameters[key] = json.dumps(value)
     return MethodEntry(
         method=name,
         formula=str(getattr(model, "formula", "") or sentence),
         source=str(getattr(model, "source", "")),
-        parameters={
-            key: _format_default(model, key) for key in model.model_fields if key != "method"
-        },
+        parameters=parameters,
     )
-
-
-def _format_default(model: type[StrictModel], key: str) -> str:
-    value = model.model_fields[key].get_default(call_default_factory=True)
-    if value is PydanticUndefined:
-        return "required"
-    if isinstance(value, StrictModel):
-        data = value.model_dump()
-        return str(data.get("method", json.dumps(value.model_dump(exclude_defaults=True))))
-    return json.dumps(value)
 
 
 def list_alias_notes(data: Mapping[str, Any]) -> tuple[str, ...]:
@@ -89,7 +89,13 @@ def list_alias_notes(data: Mapping[str, Any]) -> tuple[str, ...]:
     systems = data.get("systems")
     notes = (describe_fusion_alias(given) for given in _find_fusions(systems))
     fusion_notes = dict.fromkeys(note for note in notes if note is not None)
-    return (*list_renamed(_find_measures(data)), *fusion_notes)
+    tune, gate = data.get("tune") or {}, data.get("gate") or {}
+    measures = [*(data.get("measures") or ())]
+    if tune.get("measure") is not None:
+        measures.append(tune["measure"])
+    measures += gate.get("checks", gate)  # the short form is the checks alone
+    measures += [guard["measure"] for guard in gate.get("guards") or ()]
+    return (*list_renamed(measures), *fusion_notes)
 
 
 def describe_fusion_alias(given: object) -> str | None:
@@ -107,24 +113,11 @@ def describe_fusion_alias(given: object) -> str | None:
     if alias is None:
         return None
     parameters = {key: options.get(key, value) for key, value in alias.items() if key != "method"}
-    described = (f"{key} {_name_of(value)}" for key, value in parameters.items())
-    meant = [str(alias["method"]), *described]
+    meant = [str(alias["method"])]
+    for key, value in parameters.items():
+        meant.append(f"{key} {value.get('method') if isinstance(value, Mapping) else value}")
     remark = " (divides by Σ w: the same order)" if parameters else ""
     return f"{name} → {', '.join(meant)}{remark}"
-
-
-def _name_of(value: object) -> object:
-    return value.get("method") if isinstance(value, Mapping) else value
-
-
-def _find_measures(data: Mapping[str, Any]) -> Iterator[str]:
-    """Every measure that an experiment names."""
-    yield from data.get("measures") or ()
-    tune, gate = data.get("tune") or {}, data.get("gate") or {}
-    if tune.get("measure") is not None:
-        yield tune["measure"]
-    yield from gate.get("checks", gate)  # the short form is the checks alone
-    yield from (guard["measure"] for guard in gate.get("guards") or ())
 
 
 def _find_fusions(data: object) -> Iterator[object]:

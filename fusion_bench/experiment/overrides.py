@@ -78,8 +78,29 @@ def _set_value(data: dict[Any, Any], override: str) -> Location:
         if separator == "=":
             here[key] = parse_value(rest, override)
             return location
-        _split_number_by_run(here, key, rest, override, _runs_of_system(data, location))
-        here = _open_value(here, key, override, location)
+        systems = data.get("systems") if location[0] == "systems" and len(location) > 2 else None
+        system = systems.get(location[1]) if isinstance(systems, dict) else None
+        runs = system.get("runs") if isinstance(system, dict) else None
+        value = here[key] if isinstance(here, list) else here.get(key)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        is_split = is_number and isinstance(here, dict) and _may_differ_per_source(here, key)
+        if is_split and runs and isinstance(runs, list):
+            if not any(rest.startswith(f"{run}=") for run in runs):
+                raise ConfigError(
+                    f"--set {override}: {key} is {value} for all runs: name one of them "
+                    f"({', '.join(map(str, runs))})"
+                )
+            value = dict.fromkeys(runs, value)
+        if value is None:
+            default = System.model_fields[key].default if key in METHOD_KEYS[:2] else None
+            value = {} if default is None else {"method": default.method}
+        elif isinstance(value, str) and key in METHOD_KEYS:
+            value = {"method": value}
+        if not isinstance(value, dict | list):
+            path = ".".join(map(str, location))
+            raise ConfigError(f"--set {override}: {path} is {value!r}, which has no keys")
+        here[key] = value
+        here = value
 
 
 def _split_key(here: Any, text: str, override: str) -> tuple[Any, str, str]:  # noqa: ANN401 - as YAML says it
@@ -101,49 +122,6 @@ def _split_key(here: Any, text: str, override: str) -> tuple[Any, str, str]:  # 
             "numbered from 0"
         )
     return match["key"], match["separator"], match["rest"]
-
-
-def _runs_of_system(data: dict[Any, Any], location: Location) -> list[Any]:
-    """The names of the runs of the system that a place is in; none where it is in no system."""
-    systems = data.get("systems") if location[0] == "systems" and len(location) > 2 else None
-    system = systems.get(location[1]) if isinstance(systems, dict) else None
-    runs = system.get("runs") if isinstance(system, dict) else None
-    return runs if isinstance(runs, list) else []
-
-
-def _split_number_by_run(
-    fusion: Any,  # noqa: ANN401 - as YAML says it
-    key: Any,  # noqa: ANN401 - as above
-    rest: str,
-    override: str,
-    runs: list[Any],
-) -> None:
-    """Write a number for all sources as one a run, where one of them gets another."""
-    value = fusion.get(key) if isinstance(fusion, dict) else None
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not runs or not _may_differ_per_source(fusion, key):
-        return
-    if not any(rest.startswith(f"{run}=") for run in runs):
-        raise ConfigError(
-            f"--set {override}: {key} is {value} for all runs: name one of them "
-            f"({', '.join(map(str, runs))})"
-        )
-    fusion[key] = dict.fromkeys(runs, value)
-
-
-def _open_value(here: Any, key: Any, override: str, location: Location) -> Any:  # noqa: ANN401 - as above
-    """The mapping or list below a key, made where there is none."""
-    value = here[key] if isinstance(here, list) else here.get(key)
-    if value is None:
-        default = System.model_fields[key].default if key in METHOD_KEYS[:2] else None
-        value = {} if default is None else {"method": default.method}
-    elif isinstance(value, str) and key in METHOD_KEYS:
-        value = {"method": value}
-    if not isinstance(value, dict | list):
-        path = ".".join(map(str, location))
-        raise ConfigError(f"--set {override}: {path} is {value!r}, which has no keys")
-    here[key] = value
-    return value
 
 
 def _may_differ_per_source(method: object, key: object) -> bool:
@@ -376,8 +354,14 @@ def _name_variants(
     source: Source,
 ) -> dict[str, Any]:
     """The variants by name: ``NAME k=10``."""
-    places = dict.fromkeys(place for _, choices in variants for place, _ in choices)
-    short = {place: _short_path(place) for place in places}
+    short = {}
+    for place in dict.fromkeys(place for _, choices in variants for place, _ in choices):
+        parts = [str(part) for part in place if part not in CLASS_KEYS]
+        if len(parts) > 1 and parts[-1] == "method":
+            parts.pop()
+        if len(parts) > 1 and parts[0] in {"fusion", "blend"}:
+            parts.pop(0)
+        short[place] = ".".join(parts)
     repeated = {path for path in short.values() if [*short.values()].count(path) > 1}
     labels = {
         place: ".".join(map(str, place)) if path in repeated else path
@@ -392,16 +376,6 @@ def _name_variants(
             raise ConfigError(f"{where}: its list also means {variant!r}: rename one system")
         named[variant] = spec
     return named
-
-
-def _short_path(place: Location) -> str:
-    """``k`` for ``fusion.k``, ``normalize`` for ``fusion.normalize.method``."""
-    parts = [str(part) for part in place if part not in CLASS_KEYS]
-    if len(parts) > 1 and parts[-1] == "method":
-        parts.pop()
-    if len(parts) > 1 and parts[0] in {"fusion", "blend"}:
-        parts.pop(0)
-    return ".".join(parts)
 
 
 def _format_value(value: object) -> str:

@@ -331,19 +331,24 @@ def _refuse_old_values(value: Any) -> Any:  # noqa: ANN401 - anything may stand 
 
 def _name_slices(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
     """Slices by name: a query type is its own, a value of another field is ``field: value``."""
-    return [*map(_name_slice, data)] if isinstance(data, list | tuple) else data
-
-
-def _name_slice(item: Any) -> Any:  # noqa: ANN401 - as above
-    if not isinstance(item, Mapping):
-        return item
-    if len(item) != 1:
-        raise ValueError(f"a slice is one field and its value, such as intent: meta, given {item}")
-    [(field, value)] = item.items()
-    if isinstance(value, list | tuple | Mapping) or value is None:
-        raise ValueError(f"{field}: one value is needed, such as {field}: meta, given {value}")
-    text = value if isinstance(value, str) else json.dumps(value)
-    return text if field == "type" else f"{check_field_name(str(field))}{SEPARATOR}{text}"
+    if not isinstance(data, list | tuple):
+        return data
+    named = []
+    for item in data:
+        if not isinstance(item, Mapping):
+            named.append(item)
+            continue
+        if len(item) != 1:
+            raise ValueError(
+                f"a slice is one field and its value, such as intent: meta, given {item}"
+            )
+        [(field, value)] = item.items()
+        if isinstance(value, list | tuple | Mapping) or value is None:
+            raise ValueError(f"{field}: one value is needed, such as {field}: meta, given {value}")
+        text = value if isinstance(value, str) else json.dumps(value)
+        is_type = field == "type"
+        named.append(text if is_type else f"{check_field_name(str(field))}{SEPARATOR}{text}")
+    return named
 
 
 def split_slice(name: str) -> tuple[str, str]:

@@ -196,16 +196,6 @@ def _find_stage_misfits(
             yield ("stages", name, *location), error
 
 
-def _find_source_misfits(system: System, roles: Sequence[frozenset[str]]) -> Misfits:
-    """What fits no source: of the fusion, or of that of each class of queries."""
-    for name in system.query_classes or ("",):
-        location = (system.class_field, name) if name else ("fusion",)
-        try:
-            system.of_class(name).fusion.check_sources(system.runs, roles)
-        except ConfigError as error:
-            yield location, error
-
-
 #: Keys that are left out of what is written while they are None.
 OMITTED = frozenset({"abstain", "by_intent", "collapse", "dialect", "family", "stages", "types"})
 
@@ -488,7 +478,13 @@ class System(StrictModel):
         for reranker in sorted(self.reranker_names.difference(rerankers)):
             yield ("blend", "reranker"), UnknownNameError("reranker", reranker, rerankers)
         if roles.keys() >= {*self.base_runs}:
-            yield from _find_source_misfits(self, [*source_roles(self, roles).values()])
+            by_source = [*source_roles(self, roles).values()]
+            for name in self.query_classes or ("",):
+                location = (self.class_field, name) if name else ("fusion",)
+                try:
+                    self.of_class(name).fusion.check_sources(self.runs, by_source)
+                except ConfigError as error:
+                    yield location, error
 
     def of_class(self, name: str) -> System:
         """The plain system for queries of this type or intent."""

@@ -9,7 +9,6 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.collapse import Collapse
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.blend import Blend
 from fusion_bench.methods.blend.formulas import Linear, PositionAware, RerankBlend
@@ -41,11 +40,21 @@ MAX_NAMES: Final = 8
 def describe_system(system: System) -> str:
     """Return what a system does: ``RRF (k 60) of a and b, first 50 reordered by ltr``."""
     is_fused = len(system.runs) > 1
+    cut = "" if system.depth is None else f"each list cut at {system.depth}"
+    if isinstance(system.depth, Mapping):
+        cut = join_names([f"{name} cut at {each}" for name, each in system.depth.items()])
+    collapsed = ""
+    if (collapse := system.collapse) is not None:
+        where = "each list" if collapse.place == "each list" else f"the {collapse.place} list"
+        k = f" (k {shorten(collapse.k)})" if collapse.score == "rrf" else ""
+        collapsed = f"{where} collapsed to documents by {collapse.score}{k}"
+        if collapse.keep is not None:
+            collapsed = f"{where} collapsed to {collapse.keep} of the chunks of each document"
     parts = [
         _describe_fusion(system.fusion, system.runs) if is_fused else f"the list {system.runs[0]}",
-        *_describe_depth(system.depth),
+        cut,
         *_describe_blend(system.blend),
-        *_describe_collapse(system.collapse),
+        collapsed,
         "" if system.class_key is None else f"parameters by {system.class_key.title}",
         "" if system.min_relevance is None else f"from a score of {shorten(system.min_relevance)}",
         "" if system.top_k is None else f"cut at {system.top_k}",
@@ -120,13 +129,6 @@ def _format_by_name(value: object) -> str:
     return join_names([f"{shorten(each)} for {name}" for name, each in value.items()])
 
 
-def _describe_depth(depth: int | Mapping[str, int] | None) -> Iterator[str]:
-    if isinstance(depth, Mapping):
-        yield join_names([f"{name} cut at {each}" for name, each in depth.items()])
-    elif depth is not None:
-        yield f"each list cut at {depth}"
-
-
 def _describe_blend(blend: Blend) -> Iterator[str]:
     """What the reranker does to the first documents; nothing without one."""
     if not isinstance(blend, RerankBlend):
@@ -145,18 +147,6 @@ def _describe_blend(blend: Blend) -> Iterator[str]:
         by = f"{by} ({blend.method})"
     rest = ", the rest dropped" if blend.tail == "drop" else ""
     yield f"first {blend.depth} reordered by {by}{rest}"
-
-
-def _describe_collapse(collapse: Collapse | None) -> Iterator[str]:
-    """Where chunks are collapsed, and what is left of a document."""
-    if collapse is None:
-        return
-    where = "each list" if collapse.place == "each list" else f"the {collapse.place} list"
-    if collapse.keep is not None:
-        yield f"{where} collapsed to {collapse.keep} of the chunks of each document"
-    else:
-        k = f" (k {shorten(collapse.k)})" if collapse.score == "rrf" else ""
-        yield f"{where} collapsed to documents by {collapse.score}{k}"
 
 
 def describe_config(name: str, config: Mapping[str, Any] | None) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The diagnosis of an experiment: failures of each system, changes from one to another.
+"""The diagnosis of an experiment: failures of its systems, and documents that nobody judged.
 
 Format history:
     1   first version
@@ -7,6 +7,7 @@ Format history:
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -14,10 +15,9 @@ import numpy as np
 from pydantic import Field
 
 from fusion_bench.checks.dataset_facts import describe_selection
+from fusion_bench.checks.unjudged import UNJUDGED_DEPTH
 from fusion_bench.config.json_records import ReportRecord
 from fusion_bench.config.yaml_files import Source
-from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import IntArray
 from fusion_bench.evaluation.details.relevant_ranks import list_relevant
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, collection_facts
 from fusion_bench.evaluation.report_file import ExperimentRecord
@@ -37,11 +37,11 @@ from fusion_bench.explain.failures import (
     DiagnosedSystem,
     FailureKind,
     Scope,
-    StageRanks,
     find_failures,
     rank_stages,
 )
 from fusion_bench.ranking.collapse import collapse_pool
+from fusion_bench.ranking.final_lists import list_parts
 from fusion_bench.stats.comparison import MeanDifference
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.util.files import name_experiment
@@ -192,29 +192,26 @@ def describe_system(
         baseline: The baseline.
         scope: The queries and their relevant documents.
     """
-    counts = (_count_failures(kind, system, baseline, scope) for kind in KINDS)
+    counts = []
+    for kind in KINDS:
+        failures = system.failures[kind]
+        failed = failures.is_failed
+        is_clear = failed & (failures.not_relevant_above == 0)
+        judged_relevant = is_clear & (failures.unjudged_above == 0) & (failures.relevant_above > 0)
+        count = FailureCount(
+            kind=kind,
+            not_applicable=system.not_applicable.get(kind),
+            failures=int(failed.sum()),
+            exposed=int(failures.is_exposed.sum()),
+            queries=int((scope.count_by_query(failed) > 0).sum()),
+            behind_relevant=int(judged_relevant.sum()),
+            undecided=int((is_clear & (failures.unjudged_above > 0)).sum()),
+            tied=int(failures.is_tied.sum()),
+            change=_compare(kind, system, baseline, scope),
+            worst=_list_worst(kind, system, baseline, scope),
+        )
+        counts.append(count)
     return SystemDiagnosis(name=system.name, counts=tuple(counts))
-
-
-def _count_failures(
-    kind: FailureKind, system: DiagnosedSystem, baseline: DiagnosedSystem, scope: Scope
-) -> FailureCount:
-    failures = system.failures[kind]
-    failed = failures.is_failed
-    is_clear = failed & (failures.not_relevant_above == 0)
-    judged_relevant = is_clear & (failures.unjudged_above == 0) & (failures.relevant_above > 0)
-    return FailureCount(
-        kind=kind,
-        not_applicable=system.not_applicable.get(kind),
-        failures=int(failed.sum()),
-        exposed=int(failures.is_exposed.sum()),
-        queries=int((scope.count_by_query(failed) > 0).sum()),
-        behind_relevant=int(judged_relevant.sum()),
-        undecided=int((is_clear & (failures.unjudged_above > 0)).sum()),
-        tied=int(failures.is_tied.sum()),
-        change=_compare(kind, system, baseline, scope),
-        worst=_list_worst(kind, system, baseline, scope),
-    )
 
 
 def _compare(
@@ -252,7 +249,12 @@ def _list_worst(
 ) -> tuple[FailureRecord, ...]:
     """The first failures, those of the greatest severity first, then in the order of queries."""
     failures, relevant = system.failures[kind], scope.relevant
-    severity = _severity(kind, system, scope)
+    if kind == "miss":
+        severity = scope.relevant.grades
+    elif kind == "inversion":
+        severity = system.failures[kind].not_relevant_above
+    else:
+        severity = system.fused if kind == "dilution" else system.final
     failed = np.flatnonzero(failures.is_failed)
     worst = failed[np.argsort(-severity[failed], kind="stable")][: scope.top]
     queries = system.comparable_queries(kind) & baseline.comparable_queries(kind)
@@ -274,19 +276,6 @@ def _list_worst(
         )
         for m in worst.tolist()
     )
-
-
-def _severity(kind: FailureKind, system: DiagnosedSystem, scope: Scope) -> IntArray:
-    """(M,): how bad each failure is; greater is worse.
-
-    Fused rank of a dilution, final rank of a burial, grade of a miss, and of an inversion the
-    documents above it that are judged not relevant.
-    """
-    if kind == "miss":
-        return scope.relevant.grades
-    if kind == "inversion":
-        return system.failures[kind].not_relevant_above
-    return system.fused if kind == "dilution" else system.final
 
 
 def _known_rank(rank: int) -> int | None:
@@ -350,7 +339,13 @@ def _diagnose_dataset(task: EvaluationSet, top: int, progress: Progress) -> Diag
         fitted = task.fit_system(system)
         stages = rank_stages(fitted, task.runs, pool)
         failures = find_failures(pool, relevant, stages, spec.binary_relevance)
-        reasons = _list_reasons(pool, spec.binary_relevance, stages)
+        reasons: dict[FailureKind, str] = {}
+        if not stages.has_question.any():
+            reasons["dilution"] = "no list that it reads has the role question"
+        if not stages.has_reranker:
+            reasons["burial"] = "no reranker orders its lists"
+        if not (pool.judged & (pool.grades < spec.binary_relevance)).any():
+            reasons["inversion"] = "no list has a document that is judged not relevant"
         diagnosed.append(DiagnosedSystem.from_stages(name, stages, relevant, failures, reasons))
         missed &= failures["miss"].is_failed
     scope = Scope(task.runs.queries, task.groups, relevant, task.experiment.alpha, top)
@@ -363,20 +358,6 @@ def _diagnose_dataset(task: EvaluationSet, top: int, progress: Progress) -> Diag
         trial=describe_selection(task.dataset),
         systems=tuple(describe_system(item, diagnosed[0], scope) for item in diagnosed),
     )
-
-
-def _list_reasons(
-    pool: AlignedRuns, binary_relevance: int, stages: StageRanks
-) -> dict[FailureKind, str]:
-    """Why a kind of failure cannot occur in a system, by kind."""
-    reasons: dict[FailureKind, str] = {}
-    if not stages.has_question.any():
-        reasons["dilution"] = "no list that it reads has the role question"
-    if not stages.has_reranker:
-        reasons["burial"] = "no reranker orders its lists"
-    if not (pool.judged & (pool.grades < binary_relevance)).any():
-        reasons["inversion"] = "no list has a document that is judged not relevant"
-    return reasons
 
 
 #: Kinds whose failures are looked at first: what was found and lost, before what was never found.
@@ -406,3 +387,81 @@ def find_worst_failure(
             first = next((failure for failure in worst if failure.is_caused), worst[0])
             return known, system.name, first
     return None
+
+
+@dataclass(frozen=True)
+class UnjudgedDocument:
+    """A document without a judgment that some system returns.
+
+    Attributes:
+        dataset: The dataset.
+        query: Id of the query.
+        document: Its id.
+        best_rank: Its highest rank in any system's list.
+        systems: The systems that return it, in the experiment's order.
+    """
+
+    dataset: str
+    query: str
+    document: str
+    best_rank: int
+    systems: tuple[str, ...]
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Dataset, query, document, best rank and the systems, as a table has them."""
+        rank, systems = str(self.best_rank), ", ".join(self.systems)
+        return (self.dataset, self.query, self.document, rank, systems)
+
+
+def list_unjudged_documents(
+    experiment: Experiment,
+    source: Source,
+    *,
+    folders: Collection[Path],
+    systems: Sequence[str] = (),
+    dataset: str | None = None,
+    depth: int = UNJUDGED_DEPTH,
+    progress: Progress = ignore_progress,
+) -> list[UnjudgedDocument]:
+    """The unjudged documents of an experiment's systems, dataset by dataset.
+
+    Args:
+        experiment: The experiment.
+        source: Where it was read from.
+        folders: Where named datasets live.
+        systems: Names of the systems, beside the baseline; empty = all.
+        dataset: As the experiment names it; by default each of its datasets.
+        depth: The greatest rank that counts.
+        progress: Called as the work goes on.
+
+    Returns:
+        In each dataset the highest rank first, then what most systems return. Of complete
+        judgments nothing.
+
+    Raises:
+        FusionBenchError: The experiment or its data breaks a rule, or a name is unknown.
+    """
+    chosen = select_systems(experiment, systems, dataset)
+    tasks = prepare_datasets(chosen, source, folders=folders, progress=progress)
+    unjudged = []
+    for task in tasks:
+        ranks: dict[tuple[int, int], list[tuple[int, str]]] = {}
+        runs = task.runs
+        for name, system in task.experiment.systems.items():
+            for index, view, positions in list_parts(task.fit_system(system), runs):
+                shown = np.flatnonzero((positions > 0) & (positions <= depth) & ~view.judged)
+                columns = (index[view.query_index[shown]], view.documents[shown], positions[shown])
+                for query, document, rank in zip(*(each.tolist() for each in columns), strict=True):
+                    ranks.setdefault((query, document), []).append((rank, name))
+        rows = sorted(
+            (min(places)[0], -len(places), *pair, tuple(name for _, name in places))
+            for pair, places in ranks.items()
+        )
+        unjudged += [
+            UnjudgedDocument(
+                task.dataset.name, runs.queries[query], runs.vocabulary[document], best_rank, names
+            )
+            for best_rank, _, query, document, names in rows
+        ]
+    return unjudged

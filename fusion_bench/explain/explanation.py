@@ -264,6 +264,7 @@ def explain_ranking(system: System, runs: AlignedRuns, query: str) -> Explanatio
     parts = plain.fusion.score_terms(ranking.runs)
     mixed = _trace_blends(plain, ranking, fused)
     order = np.lexsort((ranking.ranks_before_cut, ranking.positions == 0))
+    known = alone.records[0] if alone.records else Query(alone.queries[0])
     return Explanation(
         system=system.name,
         query=query,
@@ -281,19 +282,15 @@ def explain_ranking(system: System, runs: AlignedRuns, query: str) -> Explanatio
         stages=tuple(
             explain_ranking(stage, alone, query) for stage in (plain.stages or {}).values()
         ),
-        switched_off=_explain_off(system, alone),
+        switched_off={
+            name: switch.explain_off(known)
+            for name, switch, off in zip(
+                alone.sources, alone.switches, alone.off[:, 0], strict=False
+            )
+            if off and switch is not None and name in system.runs
+        },
         collapse=system.collapse,
     )
-
-
-def _explain_off(system: System, runs: AlignedRuns) -> dict[str, str]:
-    """The sources of a system that are off for the one query of these runs, and why."""
-    known = runs.records[0] if runs.records else Query(runs.queries[0])
-    return {
-        name: switch.explain_off(known)
-        for name, switch, off in zip(runs.sources, runs.switches, runs.off[:, 0], strict=False)
-        if off and switch is not None and name in system.runs
-    }
 
 
 def _unknown_query_message(query: str, runs: AlignedRuns) -> str:
@@ -314,7 +311,22 @@ def _trace_document(
     runs = ranking.runs
     weights = system.fusion.source_weights(runs.sources, runs.roles)
     labels = zip(parts.labels, parts.terms[:, n].tolist(), parts.sources, strict=True)
-    terms = tuple(_trace_term(runs, *label, weights, n) for label in labels)
+    terms = []
+    for label, value, source in labels:
+        if source is None:
+            terms.append(ScoreTerm(label, value))
+            continue
+        returned = bool(runs.ranks[source, n] > 0)
+        term = ScoreTerm(
+            label=label,
+            value=value,
+            source=runs.sources[source],
+            roles=tuple(sorted(runs.roles[source])),
+            rank=int(runs.ranks[source, n]) if returned else None,
+            score=float(runs.scores[source, n]) if returned else None,
+            weight=float(weights[source]),
+        )
+        terms.append(term)
     clamped = fused.scores[n] != fused.sort_scores[n]
     return ScoreTrace(
         document=runs.vocabulary[runs.documents[n]],
@@ -325,27 +337,10 @@ def _trace_document(
         tier=TIERS[int(ranking.tiers[n])],
         fused_rank=int(fused.positions[n]) or None,
         fused_score=float(fused.scores[n]),
-        terms=terms,
+        terms=tuple(terms),
         divisor=float(parts.divisor[n]),
         ceiling=float(fused.scores[n]) if clamped else None,
         blend=mixed.get(n),
-    )
-
-
-def _trace_term(
-    runs: AlignedRuns, label: str, value: float, source: int | None, weights: FloatArray, n: int
-) -> ScoreTerm:
-    if source is None:
-        return ScoreTerm(label, value)
-    returned = bool(runs.ranks[source, n] > 0)
-    return ScoreTerm(
-        label=label,
-        value=value,
-        source=runs.sources[source],
-        roles=tuple(sorted(runs.roles[source])),
-        rank=int(runs.ranks[source, n]) if returned else None,
-        score=float(runs.scores[source, n]) if returned else None,
-        weight=float(weights[source]),
     )
 
 
@@ -499,7 +494,11 @@ def explain_query(
     """
     name = dataset or experiment.dataset_names[0]
     file = find_one_dataset(experiment, source, name, folders)
-    chosen = _select_system(experiment, system)
+    if system is None:
+        gated = experiment.gated_system if experiment.gate is not None else None
+        chosen = gated or experiment.systems[experiment.baseline]
+    else:
+        chosen = experiment.find_system(system)
     spec, _ = read_spec(file)
     changed = {"systems": {chosen.name: chosen}, **ALL_JUDGED}
     alone = experiment.model_copy(update=changed)
@@ -537,10 +536,3 @@ def explain_query(
     )
     record_shown(loaded.folder, loaded.qrels, [query])  # last: a refused command shows no value
     return explanation
-
-
-def _select_system(experiment: Experiment, name: str | None) -> System:
-    if name is None:
-        gated = experiment.gated_system if experiment.gate is not None else None
-        return gated or experiment.systems[experiment.baseline]
-    return experiment.find_system(name)

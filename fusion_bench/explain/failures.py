@@ -16,7 +16,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, tie_group_starts
 from fusion_bench.evaluation.details.relevant_ranks import RelevantDocuments, take_relevant
 from fusion_bench.experiment.system import System
-from fusion_bench.methods.blend import Fused, RerankBlend
+from fusion_bench.methods.blend import RerankBlend
 from fusion_bench.ranking.plain_systems import fit_system, plain_systems
 from fusion_bench.ranking.system_ranking import fused_list, ranked_lists
 
@@ -114,28 +114,41 @@ def find_failures(
     """
     counter = _AboveCounter(runs, relevant, binary_relevance)
     missed, nothing = ~take_relevant(stages.is_retrieved, relevant), np.zeros_like(relevant.rows)
+    exposed = take_relevant(stages.is_question_first, relevant)
+    # Only what is first in no list of role question displaces: two such lists may disagree.
+    displacing = ~stages.is_question_first
+    returned = take_relevant(stages.returned, relevant)
+    is_shown = (returned >= 1) & (returned <= TOP)
     return {
-        "dilution": _find_dilutions(counter, relevant, stages),
+        "dilution": _find_displaced(
+            *(counter, relevant, stages.fused, stages.fused_tie_starts, exposed, displacing)
+        ),
         "burial": _find_burials(counter, relevant, stages),
         "miss": Failures(
             np.ones_like(missed), missed, np.zeros_like(missed), nothing, nothing, nothing
         ),
-        "inversion": _find_inversions(counter, relevant, stages),
+        "inversion": _find_displaced(
+            *(counter, relevant, stages.returned, stages.final_tie_starts, is_shown),
+            counter.is_not_relevant,
+        ),
     }
 
 
-def _find_dilutions(
-    counter: _AboveCounter, relevant: RelevantDocuments, stages: StageRanks
+def _find_displaced(
+    counter: _AboveCounter,
+    relevant: RelevantDocuments,
+    ranks: IntArray,
+    tie_starts: IntArray,
+    exposed: BoolArray,
+    displacing: BoolArray,
 ) -> Failures:
-    """Only what is first in no list of role question displaces: two such lists may disagree."""
-    fused = take_relevant(stages.fused, relevant)
-    rank = np.where(fused == 0, LAST, fused)
-    others = ~stages.is_question_first
-    exposed = take_relevant(stages.is_question_first, relevant)
-    failed = exposed & (counter.count(stages.fused, others, rank) > 0)
-    ties = take_relevant(stages.fused_tie_starts, relevant)
-    tied = failed & (counter.count(stages.fused, others, ties) == 0)
-    return counter.make_failures(exposed, failed, tied, stages.fused, rank)
+    """The exposed documents that rank behind one of the displacing candidates."""
+    rank = take_relevant(ranks, relevant)
+    rank = np.where(rank == 0, LAST, rank)
+    failed = exposed & (counter.count(ranks, displacing, rank) > 0)
+    ties = take_relevant(tie_starts, relevant)
+    tied = failed & (counter.count(ranks, displacing, ties) == 0)
+    return counter.make_failures(exposed, failed, tied, ranks, rank)
 
 
 def _find_burials(
@@ -165,18 +178,6 @@ def _join_failures(first: Failures, second: Failures) -> Failures:
         np.where(first.is_failed, getattr(first, name), getattr(second, name)) for name in names
     )
     return Failures(first.is_exposed | second.is_exposed, failed, failed & ~lasting, *above)
-
-
-def _find_inversions(
-    counter: _AboveCounter, relevant: RelevantDocuments, stages: StageRanks
-) -> Failures:
-    """Both documents stand within the top of the list that is returned."""
-    rank = take_relevant(stages.returned, relevant)
-    exposed = (rank >= 1) & (rank <= TOP)
-    failed = exposed & (counter.count(stages.returned, counter.is_not_relevant, rank) > 0)
-    ties = take_relevant(stages.final_tie_starts, relevant)
-    tied = failed & (counter.count(stages.returned, counter.is_not_relevant, ties) == 0)
-    return counter.make_failures(exposed, failed, tied, stages.returned, rank)
 
 
 class _AboveCounter:
@@ -335,7 +336,12 @@ def rank_stages(system: System, runs: AlignedRuns, pool: AlignedRuns | None = No
         is_cut = False if plain.top_k is None else final > plain.top_k
         stages.returned[rows] = np.where(is_cut, 0, final)
         stages.has_question[index] = bool(question)
-        stages.is_reranked[index] = _find_reranked(plain, view, fused)
+        blend = plain.blend
+        reranked = np.full(len(view.queries), blend.reranker_name is not None)
+        if isinstance(blend, RerankBlend):
+            skipped = view.query_index[blend.is_skipped(view, fused)]
+            reranked[skipped] = False
+        stages.is_reranked[index] = reranked
     if places is not runs:
         return stages  # the lists of its stages hold chunks
     inner = [stage for stage in (fitted.stages or {}).values() if stage.reranker_names]
@@ -358,13 +364,3 @@ def _empty_stages(candidates: int, queries: int) -> StageRanks:
         has_question=masks[2],
         is_reranked=masks[3],
     )
-
-
-def _find_reranked(system: System, view: AlignedRuns, fused: Fused) -> BoolArray:
-    """(q,): whether a reranker orders each query of a plain system."""
-    blend = system.blend
-    reranked = np.full(len(view.queries), blend.reranker_name is not None)
-    if isinstance(blend, RerankBlend):
-        skipped = view.query_index[blend.is_skipped(view, fused)]
-        reranked[skipped] = False
-    return reranked

@@ -138,8 +138,20 @@ class LedgerFormat(Generic[Line]):
         """
         numbered = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
         lines = list(known)
-        for number, line in numbered[len(known) :]:
-            lines.append(self._parse_line(line.rstrip("\r"), f"{where}:{number}"))
+        for number, whole in numbered[len(known) :]:
+            at, line = f"{where}:{number}", whole.rstrip("\r")
+            stripped = strip_line_digest(line)
+            is_old = self.undigested is not None and line.startswith(self.undigested)
+            if stripped is None and (not is_old or '"sha256":' in line):
+                self.refuse(at, "its digest does not match: it was edited or damaged")
+            try:
+                lines.append(self.parse(stripped or line))
+            except ValidationError as error:
+                first = error.errors()[0]
+                place = ".".join(map(str, first["loc"]))
+                self.refuse(at, f"{place}: {first['msg']}" if place else first["msg"])
+            except ValueError as error:
+                self.refuse(at, str(error))
         gap = _find_branch(lines, len(known)) if self.is_linear else _find_gap(lines)
         if gap is not None:
             self.refuse(f"{where}:{numbered[gap][0]}", "a line before it was removed or edited")
@@ -175,20 +187,6 @@ class LedgerFormat(Generic[Line]):
                         f"{path}: line {number} is not as it was committed: restore the file, for "
                         f"example by 'git checkout HEAD -- {path.name}'; {self.consequence}"
                     )
-
-    def _parse_line(self, line: str, where: str) -> Line:
-        text = strip_line_digest(line)
-        is_old = self.undigested is not None and line.startswith(self.undigested)
-        if text is None and (not is_old or '"sha256":' in line):
-            self.refuse(where, "its digest does not match: it was edited or damaged")
-        try:
-            return self.parse(text or line)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
-            self.refuse(where, f"{place}: {first['msg']}" if place else first["msg"])
-        except ValueError as error:
-            self.refuse(where, str(error))
 
     def refuse(self, where: str, reason: str) -> NoReturn:
         """Refuse a line.

@@ -21,14 +21,13 @@ from fusion_bench.data.records import COMPARED_FIELDS, Query, ScoreSpace, Switch
 from fusion_bench.data.run import Run, assign_roles
 from fusion_bench.errors import AlignmentError, ConfigError, DataError, UnknownNameError
 from fusion_bench.io.dataset_cache import Cache, hash_key, open_cache
-from fusion_bench.io.dataset_config import DatasetPaths, DatasetSpec, ListSpec, read_spec
+from fusion_bench.io.dataset_config import DatasetPaths, DatasetSpec, read_spec
 from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.io.held_out import HeldOut, find_open_campaigns, read_everything
-from fusion_bench.io.json_objects import load_known_queries, load_queries
-from fusion_bench.io.load_records import FileRequest, list_layout, load_aligned, load_tables
+from fusion_bench.io.json_objects import load_known_queries
+from fusion_bench.io.load_records import FileRequest, load_aligned, load_tables, request_lists
 from fusion_bench.io.provenance import ListMeta, read_meta
 from fusion_bench.io.query_groups import assign_groups, join_groups, read_groups
-from fusion_bench.io.raw_files import FileLayout
 from fusion_bench.util.digests import hash_values
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
@@ -185,7 +184,7 @@ def _resolve_groups(
 
     def load_all() -> list[Run]:
         missing = [name for name in spec.runs if name not in known]
-        requests = _request_lists(spec, paths, missing, (), refined=False)[0] if missing else []
+        requests = request_lists(spec, paths, missing, (), refined=False)[0] if missing else []
         tables = cast("list[Run]", load_tables(requests, cache)[0])
         others = {run.name: run for run in tables}
         return [(known | others)[name] for name in spec.runs]
@@ -608,7 +607,7 @@ def _read_whole(
     paths = DatasetPaths(source)
     documents = None if spec.documents is None else paths(spec.documents, "documents")
     qrels_files = _request_qrels(spec, paths, optional=is_whole)
-    run_files, rerank_files = _request_lists(spec, paths, *names, refined=refined)
+    run_files, rerank_files = request_lists(spec, paths, *names, refined=refined)
     queries = None if spec.queries is None else paths.existing(spec.queries, "queries")
     first = [*run_files, *rerank_files]
     requests = [*first, *(later for file in first for later in file.split_repeats())]
@@ -651,66 +650,6 @@ def _read_whole(
         again = {file.key: (file, run) for file, run in lists if file.repeat == number}
         repeats.append(replace(dataset, **_list_fields((alone | again).values(), judges)))
     return replace(dataset, later_repeats=tuple(repeats))
-
-
-def _find_layout(
-    spec: DatasetSpec, paths: DatasetPaths, kind: str, name: str, run: ListSpec
-) -> FileLayout:
-    """How a list is read, with the queries of its requests."""
-    if run.requests is None:
-        return run.layout
-    requests = paths.existing(run.requests, kind, name, "requests")
-    known = {} if spec.queries is None else load_queries(paths.existing(spec.queries, "queries"))
-    texts = {query.text: query.id for query in known.values() if query.text is not None}
-    return list_layout(run, requests, texts)
-
-
-def _request_lists(
-    spec: DatasetSpec,
-    paths: DatasetPaths,
-    runs: Collection[str] | None,
-    rerankers: Collection[str] | None,
-    *,
-    refined: bool,
-) -> tuple[list[FileRequest], list[FileRequest]]:
-    """The files of the runs and of the rerank lists, or those of refined queries in their place.
-
-    Refined queries have one repeat: the first file of each list without a refined one.
-
-    Args:
-        spec: What the ``dataset.yaml`` says.
-        paths: Resolves its paths.
-        runs: Names of the runs; None = all.
-        rerankers: Names of the rerank lists; None = all.
-        refined: Take the file of the refined queries where a list has one.
-    """
-
-    def request(kind: str, name: str, run: ListSpec, space: ScoreSpace | None) -> FileRequest:
-        if refined and run.refined is not None:
-            files = [paths.existing(run.refined, kind, name, "refined")]
-        else:
-            files = [*paths.repeats(run.path, kind, name, "path")]
-        return FileRequest(
-            files[0],
-            name,
-            frozenset(run.roles if space is None else ()),
-            run.read_options,
-            space,
-            layout=_find_layout(spec, paths, kind, name, run),
-            later_paths=() if refined else tuple(files[1:]),
-        )
-
-    run_files = [
-        request("runs", name, run, None)
-        for name, run in spec.runs.items()
-        if runs is None or name in runs
-    ]
-    rerank_files = [
-        request("rerank", name, run, run.score_space)
-        for name, run in spec.rerank.items()
-        if rerankers is None or name in rerankers
-    ]
-    return run_files, rerank_files
 
 
 def load_judge(dataset: Dataset, name: str) -> Qrels:

@@ -71,22 +71,15 @@ class FileStamps:
                 if state == before:
                     return str(known)
         value = read(path)
-        if value and _file_state(path) == before and self._is_old(before):
-            self._write_stamp(stamp, before, value)
-        return value
-
-    def _is_old(self, state: State) -> bool:
-        """Whether the last change is long enough ago, by a clock that is not behind the file's."""
-        times = (int(time) for _, *numbers in state for time in numbers[3:])
+        times = (int(stamped) for _, *numbers in before for stamped in numbers[3:])
         last = max(times, default=0)  # an empty folder
-        return last + self.min_age < time.time_ns()
-
-    def _write_stamp(self, stamp: Path, state: State, value: str) -> None:
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            replace_file(stamp, _seal([state, value]))
-        except OSError:
-            return  # a folder that cannot be written to keeps nothing
+        # Long enough ago, by a clock that is not behind the file's.
+        is_old = last + self.min_age < time.time_ns()
+        if value and is_old and _file_state(path) == before:
+            with suppress(OSError):  # a folder that cannot be written to keeps nothing
+                self.folder.mkdir(parents=True, exist_ok=True)
+                replace_file(stamp, _seal([before, value]))
+        return value
 
 
 def _file_state(path: Path) -> State:
@@ -309,33 +302,29 @@ class Cache:
             if not ignore.exists():
                 ignore.write_text("# Made by fusion-bench; may be deleted at any time.\n*\n")
             remove_abandoned(self.folder)
-            if self._make_room(size, {key, *needed}):
-                write_arrays(self.folder / key, key, facts, arrays)
+            is_needed = {key, *needed}
+            entries = [
+                (path.stat().st_mtime_ns, path, sum(each.stat().st_size for each in path.iterdir()))
+                for path in self.folder.iterdir()
+                if path.is_dir() and not path.name.startswith(".")
+            ]
+            kept = sum(used for _, path, used in entries if path.name in is_needed)
+            limit = self.max_bytes
+            if self.fits_data and size <= shutil.disk_usage(self.folder).free // 2:
+                limit = max(limit, size + kept)
+            if size + kept > limit:
+                self._notify_limit(size + kept)
+                return
+            if limit > max(self.max_bytes, DEFAULT_BYTES):
+                self._notify_limit(limit, is_kept=True)
+            total = size + sum(used for _, _, used in entries)
+            for _, path, used in sorted(entries):  # the oldest first
+                if total > limit and path.name not in is_needed:
+                    shutil.rmtree(path, ignore_errors=True)
+                    total -= used
+            write_arrays(self.folder / key, key, facts, arrays)
         except OSError:
             return
-
-    def _make_room(self, size: int, needed: Collection[str]) -> bool:
-        """Delete the oldest entries that are not needed; False where that is not enough."""
-        entries = [
-            (path.stat().st_mtime_ns, path, sum(each.stat().st_size for each in path.iterdir()))
-            for path in self.folder.iterdir()
-            if path.is_dir() and not path.name.startswith(".")
-        ]
-        kept = sum(used for _, path, used in entries if path.name in needed)
-        limit = self.max_bytes
-        if self.fits_data and size <= shutil.disk_usage(self.folder).free // 2:
-            limit = max(limit, size + kept)
-        if size + kept > limit:
-            self._notify_limit(size + kept)
-            return False
-        if limit > max(self.max_bytes, DEFAULT_BYTES):
-            self._notify_limit(limit, is_kept=True)
-        total = size + sum(used for _, _, used in entries)
-        for _, path, used in sorted(entries):
-            if total > limit and path.name not in needed:
-                shutil.rmtree(path, ignore_errors=True)
-                total -= used
-        return True
 
     def _notify_limit(self, size: int, *, is_kept: bool = False) -> None:
         """Say once that the data are large: kept all the same, or not for want of room."""

@@ -757,32 +757,20 @@ class DatasetPaths:
             reason = explain_error(error)
             raise ConfigError(f"{self.source.where(location)}: {given!r}: {reason}") from None
         if not path.is_relative_to(self.folder):
-            self._check_link(given, path, location)
+            remedy = "copy the file into it"
+            is_link = Path(os.path.normpath(self.folder / given)).is_relative_to(self.folder)
+            if is_link:
+                remedy += f", or name a folder around {str(path)!r} under 'follow_links_to'"
+            if not (is_link and any(path.is_relative_to(store) for store in self.stores)):
+                raise ConfigError(
+                    f"{self.source.where(location)}: {given!r} leaves the dataset's folder: "
+                    f"{remedy}"
+                )
         if is_there and not (path.is_file() or path.is_dir()):
             raise ConfigError(
                 f"{self.source.where(location)}: {given!r} is no ordinary file: copy it into one"
             )
         return self.source.path.parent / given
-
-    def _check_link(self, given: str, path: Path, location: tuple[str, ...]) -> None:
-        """Refuse a path that leaves the folder, but for a link into a declared store.
-
-        Args:
-            given: As the ``dataset.yaml`` names it.
-            path: Where it leads, outside the folder.
-            location: Where it is named.
-
-        Raises:
-            ConfigError: It is no link, or leads elsewhere.
-        """
-        remedy = "copy the file into it"
-        if Path(os.path.normpath(self.folder / given)).is_relative_to(self.folder):
-            if any(path.is_relative_to(store) for store in self.stores):
-                return
-            remedy += f", or name a folder around {str(path)!r} under 'follow_links_to'"
-        raise ConfigError(
-            f"{self.source.where(location)}: {given!r} leaves the dataset's folder: {remedy}"
-        )
 
 
 def documents_of(path: Path) -> dict[str, Document]:

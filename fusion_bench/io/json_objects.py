@@ -240,7 +240,30 @@ def read_items(path: Path, encoding: str | None = None) -> Iterator[JsonItem]:
         DataError: It cannot be read, or something in it is not JSON.
     """
     if path.is_dir():
-        yield from _read_folder(path, encoding)
+        files = sorted(
+            file
+            for file in path.iterdir()
+            if file.name.lower().endswith(SUFFIXES) and not file.name.startswith(".")
+        )
+        if not files:
+            raise DataError(
+                f"{path}: a folder, and a file is needed, or a folder of .json files: one answer "
+                "of a search engine each, named by its query's id"
+            )
+        names: dict[str, str] = {}
+        for file in files:
+            query = file.name[: file.name.lower().rindex(".json")]
+            if any("\ud800" <= letter <= "\udfff" for letter in query):
+                raise DataError(
+                    f"{path}: {file.name}: its name, a query's id, is not UTF-8: rename it"
+                )
+            if query in names:
+                raise DataError(
+                    f"{path}: {names[query]} and {file.name} are both answers to the query "
+                    f"{query!r}: keep one"
+                )
+            names[query] = file.name
+            yield JsonItem(f"/{file.name}", _parse_document(file, read_text(file, encoding)), query)
         return
     text = read_text(path, encoding)
     if _is_document(text):
@@ -274,32 +297,6 @@ def parse_together(text: str) -> list[Any] | None:
     except (DataError, ValueError, RecursionError):
         return None
     return objects if len(objects) == ends + 1 else None
-
-
-def _read_folder(path: Path, encoding: str | None) -> Iterator[JsonItem]:
-    """The value of each file, whose name is its query's id; hidden files are none of them."""
-    files = sorted(
-        file
-        for file in path.iterdir()
-        if file.name.lower().endswith(SUFFIXES) and not file.name.startswith(".")
-    )
-    if not files:
-        raise DataError(
-            f"{path}: a folder, and a file is needed, or a folder of .json files: one answer of a "
-            "search engine each, named by its query's id"
-        )
-    names: dict[str, str] = {}
-    for file in files:
-        query = file.name[: file.name.lower().rindex(".json")]
-        if any("\ud800" <= letter <= "\udfff" for letter in query):
-            raise DataError(f"{path}: {file.name}: its name, a query's id, is not UTF-8: rename it")
-        if query in names:
-            raise DataError(
-                f"{path}: {names[query]} and {file.name} are both answers to the query {query!r}: "
-                "keep one"
-            )
-        names[query] = file.name
-        yield JsonItem(f"/{file.name}", _parse_document(file, read_text(file, encoding)), query)
 
 
 def _is_document(text: str) -> bool:

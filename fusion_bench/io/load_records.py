@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -31,10 +31,11 @@ from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.io.dataset_cache import Array, Cache, StoredArrays, hash_key
-from fusion_bench.io.dataset_config import FileSettings, ListSpec
+from fusion_bench.io.dataset_config import DatasetPaths, DatasetSpec, FileSettings, ListSpec
 from fusion_bench.io.formats import read_raw_table, source_name
 from fusion_bench.io.formats._json_queries import read_requests
 from fusion_bench.io.held_out import HeldOut, find_open_campaigns
+from fusion_bench.io.json_objects import load_queries
 from fusion_bench.io.raw_files import DEFAULT_LAYOUT, ArrowStrings, FileLayout, Kind, RawTable
 from fusion_bench.util.formatting import check_wanted
 
@@ -295,26 +296,68 @@ def request_list(
         FusionBenchError: A value or the file breaks a rule.
     """
     spec = settings.list(name, path)
-    layout = spec.layout if spec.requests is None else list_layout(spec, Path(spec.requests))
+    layout = spec.layout
+    if spec.requests is not None:
+        layout = replace(layout, requests=read_requests(Path(spec.requests)))
     return FileRequest(
         path, name, read_options=spec.read_options, score_space=score_space, layout=layout
     )
 
 
-def list_layout(
-    spec: ListSpec, requests: Path, texts: Mapping[str, str] | None = None
-) -> FileLayout:
-    """Return how a list is read, with the queries of its requests.
+def request_lists(
+    spec: DatasetSpec,
+    paths: DatasetPaths,
+    runs: Collection[str] | None,
+    rerankers: Collection[str] | None,
+    *,
+    refined: bool,
+) -> tuple[list[FileRequest], list[FileRequest]]:
+    """The files of the runs and of the rerank lists, or those of refined queries in their place.
+
+    Refined queries have one repeat: the first file of each list without a refined one.
 
     Args:
-        spec: What is stated of it.
-        requests: Its file of requests.
-        texts: Text of a query → its id.
-
-    Raises:
-        DataError: The requests name no query.
+        spec: What the ``dataset.yaml`` says.
+        paths: Resolves its paths.
+        runs: Names of the runs; None = all.
+        rerankers: Names of the rerank lists; None = all.
+        refined: Take the file of the refined queries where a list has one.
     """
-    return replace(spec.layout, requests=read_requests(requests, texts))
+
+    def request(kind: str, name: str, run: ListSpec, space: ScoreSpace | None) -> FileRequest:
+        if refined and run.refined is not None:
+            files = [paths.existing(run.refined, kind, name, "refined")]
+        else:
+            files = [*paths.repeats(run.path, kind, name, "path")]
+        layout = run.layout
+        if run.requests is not None:
+            requests = paths.existing(run.requests, kind, name, "requests")
+            known = {}
+            if spec.queries is not None:
+                known = load_queries(paths.existing(spec.queries, "queries"))
+            texts = {each.text: each.id for each in known.values() if each.text is not None}
+            layout = replace(layout, requests=read_requests(requests, texts))
+        return FileRequest(
+            files[0],
+            name,
+            frozenset(run.roles if space is None else ()),
+            run.read_options,
+            space,
+            layout=layout,
+            later_paths=() if refined else tuple(files[1:]),
+        )
+
+    run_files = [
+        request("runs", name, run, None)
+        for name, run in spec.runs.items()
+        if runs is None or name in runs
+    ]
+    rerank_files = [
+        request("rerank", name, run, run.score_space)
+        for name, run in spec.rerank.items()
+        if rerankers is None or name in rerankers
+    ]
+    return run_files, rerank_files
 
 
 def load_tables(
@@ -339,7 +382,19 @@ def load_tables(
         key = keys[n]
         if cache is not None and key is not None:
             if file.cache_key(cache) == key:
-                _store_table(cache, key, tables[n], needed)
+                table = tables[n]
+                facts: dict[str, Any] = {"queries": table.queries, "digest": table.digest()}
+                facts["notes"] = table.notes
+                arrays: dict[str, Array] = {"offsets": table.offsets, "documents": table.documents}
+                if isinstance(table, Run):
+                    facts |= {"duplicates": table.duplicates, "zero_scores": table.zero_scores}
+                    facts["bare"] = dict(table.bare)
+                    arrays["scores"] = table.scores
+                    if table.read_options.rank_from == "column":  # otherwise they count
+                        arrays["ranks"] = table.ranks
+                else:
+                    arrays["grades"] = table.grades
+                cache.store(key, facts, arrays | _split_ids(table.vocabulary), needed)
             else:
                 keys[n] = None  # it changed while it was read
     if not campaigns:
@@ -440,22 +495,6 @@ def _split_ids(vocabulary: IdVocabulary) -> dict[str, Array]:
 def _restore_ids(arrays: dict[str, Any]) -> IdVocabulary:
     """Take a vocabulary out of stored arrays."""
     return IdVocabulary(arrays.pop("vocabulary"), arrays.pop("vocabulary_limits"))
-
-
-def _store_table(cache: Cache, key: str, table: Table, needed: Sequence[str]) -> None:
-    """Keep a table in the cache."""
-    facts: dict[str, Any] = {"queries": table.queries, "digest": table.digest()}
-    facts["notes"] = table.notes
-    arrays: dict[str, Array] = {"offsets": table.offsets, "documents": table.documents}
-    if isinstance(table, Run):
-        facts |= {"duplicates": table.duplicates, "zero_scores": table.zero_scores}
-        facts["bare"] = dict(table.bare)
-        arrays["scores"] = table.scores
-        if table.read_options.rank_from == "column":  # otherwise they count
-            arrays["ranks"] = table.ranks
-    else:
-        arrays["grades"] = table.grades
-    cache.store(key, facts, arrays | _split_ids(table.vocabulary), needed)
 
 
 def _restore_table(file: FileRequest, entry: StoredArrays) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from fusion_bench.config.json_records import OptionalFloat, ReportRecord
-from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.io.dataset import load_dataset, load_judge
@@ -254,6 +254,18 @@ def _compare_judges(
     weighted = None
     if weighting != "none":
         weighted = _record(measure_kappa(pairs.counts, make_weights(pairs.grades, weighting)))
+    per_grade = []
+    for i, grade in enumerate(pairs.grades):
+        reference, judge, both = total[i].sum(), total[:, i].sum(), total[i, i]
+        each = GradeAgreement(
+            grade=grade,
+            reference=int(reference),
+            judge=int(judge),
+            both=int(both),
+            recall=float(both / reference) if reference else math.nan,
+            precision=float(both / judge) if judge else math.nan,
+        )
+        per_grade.append(each)
     distance = np.subtract.outer(np.array(pairs.grades), np.array(pairs.grades)).T
     return PairAgreement(
         reference=names[0],
@@ -269,26 +281,13 @@ def _compare_judges(
         binary=_record(binary),
         grades=pairs.grades,
         confusion=tuple(tuple(row) for row in total.tolist()),
-        per_grade=tuple(_list_grades(pairs.grades, total)),
+        per_grade=tuple(per_grade),
         lowering=tuple(_list_lowering(pairs, graded)),
     )
 
 
 def _record(kappa: Kappa) -> KappaResult:
     return KappaResult(kappa=kappa.value, low=kappa.low, high=kappa.high)
-
-
-def _list_grades(grades: Sequence[int], total: IntArray) -> Iterator[GradeAgreement]:
-    for i, grade in enumerate(grades):
-        reference, judge, both = total[i].sum(), total[:, i].sum(), total[i, i]
-        yield GradeAgreement(
-            grade=grade,
-            reference=int(reference),
-            judge=int(judge),
-            both=int(both),
-            recall=float(both / reference) if reference else math.nan,
-            precision=float(both / judge) if judge else math.nan,
-        )
 
 
 def _list_lowering(pairs: GradePairs, kappa: Kappa) -> Iterator[QueryAgreement]:
@@ -358,8 +357,19 @@ def build_agreement_page(report: AgreementReport) -> Page:
         Section(parts=(make_table("Agreement", columns, report.comparisons, notes=(NOTE,)),))
     ]
     sections += [_build_section(each) for each in report.comparisons if each.pairs]
-    first, *others = (_describe(report, each) for each in report.comparisons)
-    return Page("Agreement of judges", tuple(sections), Finding(first, details=tuple(others)))
+    lines = []
+    for each in report.comparisons:
+        names = f"{each.judge} and {each.reference}"
+        line = f"{names} graded no document in common."
+        if each.pairs:
+            line = (
+                f"{names}: κ {_format_kappa(each.graded)} graded, {_format_kappa(each.binary)} "
+                f"relevant from grade {report.binary_relevance}, over "
+                f"{pluralize(each.pairs, 'pair')} of {pluralize(each.queries, 'query')}."
+            )
+        lines.append(line)
+    headline = Finding(lines[0], details=tuple(lines[1:]))
+    return Page("Agreement of judges", tuple(sections), headline)
 
 
 def _format_kappa(result: KappaResult) -> str:
@@ -368,17 +378,6 @@ def _format_kappa(result: KappaResult) -> str:
         return "not defined"
     interval = "" if result.low is None else f" {format_interval(result.low, result.high)}"
     return f"{format_number(result.kappa)}{interval}"
-
-
-def _describe(report: AgreementReport, comparison: PairAgreement) -> str:
-    names = f"{comparison.judge} and {comparison.reference}"
-    if not comparison.pairs:
-        return f"{names} graded no document in common."
-    return (
-        f"{names}: κ {_format_kappa(comparison.graded)} graded, {_format_kappa(comparison.binary)} "
-        f"relevant from grade {report.binary_relevance}, over "
-        f"{pluralize(comparison.pairs, 'pair')} of {pluralize(comparison.queries, 'query')}."
-    )
 
 
 def _build_section(comparison: PairAgreement) -> Section:

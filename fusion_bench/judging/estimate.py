@@ -13,7 +13,7 @@ from fusion_bench.checks.judges import find_scale_warnings, find_shared_families
 from fusion_bench.checks.records import DataWarning
 from fusion_bench.config.json_records import ReportRecord
 from fusion_bench.config.yaml_files import Source
-from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.ordering import IntArray
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.evaluation.run_experiment import report_provenance
@@ -222,7 +222,8 @@ def estimate_differences(
                 raise ConfigError(f"--human-judge {people.judge}: {error}") from None
             if pair.is_bounded:
                 estimate = estimate.clip(-1, 1)
-            differing = _count_differing(of_people, of_machine[sampled])
+            # Small differences, as AP has on nearly every query, say nothing of rare large ones.
+            differing = int((np.abs(of_people - of_machine[sampled]) >= LEAST_DIFFERENCE).sum())
             family = None if m else candidates
             few_changes = differing < MIN_CHANGED
             answer = None if m else _decide(estimate, level, min_gain, few_changes=few_changes)
@@ -246,19 +247,6 @@ def estimate_differences(
                 machine=_record_mean(estimate.machine),
                 judging=prediction_powered.plan_judging(estimate, sizes, alpha=level),
             )
-
-
-def _count_differing(people: FloatArray, machine: FloatArray) -> int:
-    """Queries that show how far the machine is off.
-
-    A measure that looks deep, such as AP, differs a little on nearly every query. Such differences
-    say nothing of rare and large ones, so that only those of ``LEAST_DIFFERENCE`` count.
-
-    Args:
-        people: Shape (n,): differences of two systems under people's grades.
-        machine: Shape (n,): under the machine's, on the same queries.
-    """
-    return int((np.abs(people - machine) >= LEAST_DIFFERENCE).sum())
 
 
 def _find_positions(people: JudgeValues, machine: JudgeValues) -> IntArray:

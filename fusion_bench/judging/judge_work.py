@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.held_out import refuse_copy
 from fusion_bench.io.json_objects import read_whole_texts
@@ -81,31 +80,6 @@ class JudgeTask:
 MOST_GRADE: Final = 999
 
 
-def _find_top_grade(
-    qrels: Qrels, binary_relevance: int, asked: int | None, given: Iterable[int] = ()
-) -> int:
-    """The greatest grade of the scale, which begins at 0.
-
-    Args:
-        qrels: The judgments so far.
-        binary_relevance: The grade from which a document is relevant.
-        asked: ``--max-grade``; None = the greatest that is known.
-        given: Grades in the files of judges.
-
-    Raises:
-        ConfigError: The scale does not hold what is known.
-    """
-    known = max(binary_relevance, int(qrels.grades.max(initial=0)), *given)
-    if asked is not None and asked < known:
-        raise ConfigError(
-            f"--max-grade: {asked}, and grade {known} is in use: the scale must hold it"
-        )
-    greatest = known if asked is None else asked
-    if greatest > MOST_GRADE:
-        raise ConfigError(f"grades up to {greatest}: a judge's file has grades up to {MOST_GRADE}")
-    return greatest
-
-
 def _open_task(
     judged: pools.JudgedSystems,
     pool: Sequence[pools.PooledDocument],
@@ -149,9 +123,18 @@ def _open_task(
     asks_all = asks_again or dataset.spec.is_judged_by_machine
     known = {} if asks_all else {pair: grades[pair] for pair in pairs if pair in grades}
     groups, folder = _group_by_query(pool), judged.path.parent / JUDGMENTS_FOLDER
+    asked = options.max_grade
+    least = max(relevance, int(dataset.qrels.grades.max(initial=0)), *others.values())
+    if asked is not None and asked < least:
+        raise ConfigError(
+            f"--max-grade: {asked}, and grade {least} is in use: the scale must hold it"
+        )
+    greatest = least if asked is None else asked
+    if greatest > MOST_GRADE:
+        raise ConfigError(f"grades up to {greatest}: a judge's file has grades up to {MOST_GRADE}")
     return JudgeTask(
         file=JudgeFile(folder / f"{options.judge}.csv", options.judge),
-        greatest=_find_top_grade(dataset.qrels, relevance, options.max_grade, others.values()),
+        greatest=greatest,
         rel=relevance,
         groups=[groups[name] for name in pools.order_queries(groups, options.order, options.seed)],
         order=options.order,

@@ -101,7 +101,12 @@ class JudgePrompt:
             examples: Shown before it: text of the query, text of the passage, grade.
         """
         passage = self._cut(document)
-        shown = "".join(self._show_example(*each) for each in examples)
+        shown = ""
+        for shown_query, shown_document, grade in examples:
+            cut = self._cut(shown_document)
+            shown += f"Example:\n{_fence('query', shown_query, cut)}\n"
+            shown += f"{_fence('passage', cut, shown_query)}\n"
+            shown += f'Answer: {{"grade": {grade}}}\n\n'
         text = self.rubric.format(
             query=_fence("query", query, passage),
             document=_fence("passage", passage, query),
@@ -110,11 +115,6 @@ class JudgePrompt:
         )
         *others, last = map(str, self.grades)
         return text + ANSWER.format(grades=f"{', '.join(others)} or {last}")
-
-    def _show_example(self, query: str, document: str, grade: int) -> str:
-        passage = self._cut(document)
-        fenced = _fence("query", query, passage), _fence("passage", passage, query)
-        return f'Example:\n{fenced[0]}\n{fenced[1]}\nAnswer: {{"grade": {grade}}}\n\n'
 
     def _cut(self, text: str) -> str:
         return text if len(text) <= self.characters else f"{text[: self.characters]}{ELLIPSIS}"
@@ -347,21 +347,6 @@ class GradingRequest:
         return self.prompt.fill(self.queries[query], self.documents[document], shown)
 
 
-def _load_people(path: Path, dataset: Dataset) -> list[Qrels]:
-    """Load the grades of every person: judgments, judges of kind ``human``, and unnamed files.
-
-    Args:
-        path: The ``dataset.yaml``.
-        dataset: The same, read.
-    """
-    spec = dataset.spec
-    names = [name for name, judge in spec.judges.items() if judge.kind == "human"]
-    if spec.qrels is not None and spec.qrels.kind == "human":
-        names.append("qrels")
-    unnamed = list_unnamed_files(path, spec).values()
-    return [load_judge(dataset, name) for name in names] + [load_qrels(file) for file in unnamed]
-
-
 def prepare_grading(
     judged: JudgedSystems, file: Path, depth: int, double_judged: int
 ) -> GradingRequest:
@@ -384,9 +369,15 @@ def prepare_grading(
     path, dataset = judged.path, judged.dataset
     pool = [each.pair for each in build_pool(judged, depth)]
     chosen = dict.fromkeys(pool)
+    spec = dataset.spec
+    names = [name for name, judge in spec.judges.items() if judge.kind == "human"]
+    if spec.qrels is not None and spec.qrels.kind == "human":
+        names.append("qrels")
+    people = [load_judge(dataset, name) for name in names]
+    people += [load_qrels(unnamed) for unnamed in list_unnamed_files(path, spec).values()]
     graded = {
         (query, document)
-        for grades in _load_people(path, dataset)
+        for grades in people
         for query, row in grades.to_dict().items()
         for document in row
     }

@@ -170,35 +170,6 @@ def _run_key(dataset: str, model: llm_judge.JudgeModel) -> str:
     return call_limits.run_key(model.model_identity, "judge", dataset)
 
 
-def _estimate_grading(
-    request: GradingRequest, model: llm_judge.JudgeModel, store: ScoreStore
-) -> call_limits.CostEstimate:
-    """What the first attempts of all samples that are not stored would cost.
-
-    Args:
-        request: What is graded.
-        model: The model.
-        store: The stored answers.
-    """
-    identity = model.model_identity
-    resolved = replace(identity, model=store.resolved_model(identity))
-    stored, usage = 0, Usage()
-    for pair in request.pairs:
-        prompt = request.fill_prompt(pair)
-        for sample in range(1, request.config.samples + 1):
-            key = llm_judge.make_key(prompt, sample, 1)
-            if store.read_scores(resolved, key, llm_judge.SLOT) != [None]:
-                stored += 1
-            else:
-                usage += model.estimate_usage(key, llm_judge.SLOT)
-    answers = len(request.pairs) * request.config.samples
-    cost = None if model.price is None else model.price.cost_of(usage)
-    queries = len({query for query, _ in request.pairs})
-    return call_limits.CostEstimate(
-        identity.label, queries, answers, stored, answers - stored, usage, cost
-    )
-
-
 async def _grade_all(
     request: GradingRequest,
     model: llm_judge.JudgeModel,
@@ -254,18 +225,15 @@ class _Judge:
         """The grade of one pair, from all its samples."""
         request, config = self.request, self.request.config
         prompt = request.fill_prompt(pair)
-        samples = range(1, config.samples + 1)
-        answers = [await self._ask_sample(prompt, sample) for sample in samples]
+        answers = []
+        for sample in range(1, config.samples + 1):
+            answer = llm_judge.GradeAnswer(problem="malformed")
+            for attempt in range(1, config.attempts + 1):
+                answer = await self._ask(llm_judge.make_key(prompt, sample, attempt))
+                if answer.problem != "malformed":
+                    break
+            answers.append(answer)  # the last one where all are malformed
         return combine_samples(pair, answers, request.prompt.grades, config.combine)
-
-    async def _ask_sample(self, prompt: str, sample: int) -> llm_judge.GradeAnswer:
-        """The first answer that is not malformed; the last one where all are."""
-        answer = llm_judge.GradeAnswer(problem="malformed")
-        for attempt in range(1, self.request.config.attempts + 1):
-            answer = await self._ask(llm_judge.make_key(prompt, sample, attempt))
-            if answer.problem != "malformed":
-                break
-        return answer
 
     async def _ask(self, key: str) -> llm_judge.GradeAnswer:
         try:
@@ -320,11 +288,26 @@ class WrittenGrades:
 
 def estimate_judges(request: GradingRequest, store: Path) -> dict[str, call_limits.CostEstimate]:
     """What each judge would ask for and cost; asks nobody."""
+    estimates = {}
+    samples = request.config.samples
+    answers, queries = len(request.pairs) * samples, len({query for query, _ in request.pairs})
     with closing(ScoreStore(store)) as opened:
-        return {
-            name: _estimate_grading(request, model, opened)
-            for name, model in request.config.judges.items()
-        }
+        for name, model in request.config.judges.items():
+            identity = model.model_identity
+            resolved = replace(identity, model=opened.resolved_model(identity))
+            stored, usage = 0, Usage()
+            for prompt in map(request.fill_prompt, request.pairs):
+                for sample in range(1, samples + 1):
+                    key = llm_judge.make_key(prompt, sample, 1)
+                    if opened.read_scores(resolved, key, llm_judge.SLOT) != [None]:
+                        stored += 1
+                    else:
+                        usage += model.estimate_usage(key, llm_judge.SLOT)
+            cost = None if model.price is None else model.price.cost_of(usage)
+            estimates[name] = call_limits.CostEstimate(
+                identity.label, queries, answers, stored, answers - stored, usage, cost
+            )
+    return estimates
 
 
 def run_judges(

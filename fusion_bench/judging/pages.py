@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 
 from fusion_bench.checks.judges import SHARED_FAMILY
@@ -103,22 +103,18 @@ def _list_warnings(
             "hold for these trials, and not for new ones."
         )
         yield page.Finding(text, "warning", "trials")
-    worse = [each.candidate for each in primary if _is_wider(each)]
+    worse = []
+    for each in primary:
+        sides = (each, each.people)
+        widths = [s.high - s.low for s in sides if s.low is not None and s.high is not None]
+        if len(widths) == 2 and widths[0] > widths[1]:
+            worse.append(each.candidate)
     if worse:
         text = (
             f"People's grades alone give a narrower interval for {list_names(worse)}. The machine "
             "predicts them too badly to help."
         )
         yield page.Finding(text, "warning", "no gain")
-
-
-def _is_wider(each: EstimatedDifference) -> bool:
-    widths = [
-        item.high - item.low
-        for item in (each, each.people)
-        if item.low is not None and item.high is not None
-    ]
-    return len(widths) == 2 and widths[0] > widths[1]
 
 
 def _build_table(estimate: GradeEstimate, measure: str) -> page.Table:
@@ -140,35 +136,29 @@ def _build_table(estimate: GradeEstimate, measure: str) -> page.Table:
         page.Column("machine alone", lambda each: _format_side(each.machine)),
         page.Column("λ", lambda each: f"{each.weight:.2f}", is_optional=True),
     )
-    return page.make_table(
-        f"{measure}: difference to {estimate.baseline}",
-        columns,
-        chosen,
-        notes=[*_list_notes(estimate, chosen, is_primary=is_primary)],
-        tone=lambda each: find_answer_tone(each.answer),
-    )
-
-
-def _list_notes(
-    estimate: GradeEstimate, chosen: Sequence[EstimatedDifference], *, is_primary: bool
-) -> Iterator[str]:
-    if is_primary:
-        comparisons = pluralize(len(chosen), "comparison")
-        yield f"{comparisons}: adjusted p and intervals hold together (Bonferroni)."
-    else:
-        yield "p and intervals are not adjusted for the number of comparisons."
+    comparisons = f"{pluralize(len(chosen), 'comparison')}: adjusted p and intervals hold together"
     unseen = 1 - UNSEEN ** (1 / estimate.people_queries)
-    yield (
+    notes = [
+        f"{comparisons} (Bonferroni)."
+        if is_primary
+        else "p and intervals are not adjusted for the number of comparisons.",
         f"People's {estimate.people_queries:,} queries may miss every error that the machine makes "
         f"on {format_percent(unseen)} of the queries (probability {UNSEEN:g}). No interval "
-        "accounts for errors that they miss."
-    )
+        "accounts for errors that they miss.",
+    ]
     if any(each.few_changes for each in chosen):
-        yield (
+        notes.append(
             f"{FEW_CHANGES.strip()} = people and machine differ by {LEAST_DIFFERENCE:g} or more on "
             f"fewer than {MIN_CHANGED} queries: not a {format_coverage(estimate.alpha)} interval, "
             "and nothing is shown. How wrong the machine is on other queries is not known."
         )
+    return page.make_table(
+        f"{measure}: difference to {estimate.baseline}",
+        columns,
+        chosen,
+        notes=notes,
+        tone=lambda each: find_answer_tone(each.answer),
+    )
 
 
 def _format_marked_interval(each: EstimatedDifference) -> str:

@@ -18,7 +18,6 @@ from typing import Any, TypeAlias
 from fusion_bench.checks.completions import collect_top
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source, read_yaml
-from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_experiment
 from fusion_bench.experiment.system import System, merge_rules
@@ -106,34 +105,6 @@ def read_judged_systems(
     return JudgedSystems(path, loaded, kept, source)
 
 
-def _align_for_judging(
-    judged: JudgedSystems, dataset: Dataset
-) -> tuple[AlignedRuns, dict[str, System]]:
-    """Every query that a list answers, judged or not, and the systems, fitted.
-
-    No document is judged in these runs.
-
-    Args:
-        judged: The systems.
-        dataset: Their dataset, or one of its later repeats.
-    """
-    ties = judged.experiment.ties
-    runs = align_all_queries(
-        list(dataset.runs.values()),
-        rerankers=list(dataset.rerankers.values()),
-        queries=dataset.queries,
-        ties=ties,
-        spaces=dataset.spaces,
-    )
-    systems = dict(judged.systems)
-    runs = replace(runs, find_parents=dataset.find_parents)
-    runs = add_system_parents(runs, systems.values())
-    if any(map(needs_fitting, systems.values())):
-        known = dataset.aligned(list(dataset.runs), ties=ties)
-        systems = {n: fit_system(each, known) for n, each in systems.items()}
-    return runs, systems
-
-
 def _choose_dataset(paths: Mapping[str, Path], dataset: str | None) -> str:
     """The dataset by the experiment's name of it, or by its own, which reports print."""
     names = [*paths]
@@ -192,7 +163,20 @@ def build_pool(judged: JudgedSystems, depth: int) -> tuple[PooledDocument, ...]:
     ranks: dict[Pair, list[int]] = {}
     queries: dict[str, None] = {}
     for number, dataset in enumerate(judged.dataset.repeats, 1):
-        runs, systems = _align_for_judging(judged, dataset)
+        ties = judged.experiment.ties
+        runs = align_all_queries(
+            list(dataset.runs.values()),
+            rerankers=list(dataset.rerankers.values()),
+            queries=dataset.queries,
+            ties=ties,
+            spaces=dataset.spaces,
+        )
+        systems = dict(judged.systems)
+        runs = replace(runs, find_parents=dataset.find_parents)
+        runs = add_system_parents(runs, systems.values())
+        if any(map(needs_fitting, systems.values())):
+            known = dataset.aligned(list(dataset.runs), ties=ties)
+            systems = {n: fit_system(each, known) for n, each in systems.items()}
         queries |= dict.fromkeys(runs.queries)
         for s, system in enumerate(systems.values()):
             if number > judged.dataset.count_repeats(system.list_keys):

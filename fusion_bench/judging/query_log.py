@@ -16,9 +16,10 @@ import io
 import ipaddress
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -178,9 +179,24 @@ def read_query_log(path: Path, column: str | None = None) -> QueryLog:
     Raises:
         DataError: It cannot be read, holds no query, or has no such column.
     """
+    suffix = format_suffix(path)
+    rows: list[tuple[str, int]] = []
+    if suffix in {".jsonl", ".json", ".ndjson"}:
+        rows += (_read_item(item, column, where) for where, item in read_objects(path))
+    elif suffix in DELIMITERS:
+        file = io.StringIO(read_text(path), newline="")
+        table = csv.DictReader(file, delimiter=DELIMITERS[suffix])
+        try:
+            for cells in table:
+                named = {key: value for key, value in cells.items() if isinstance(key, str)}
+                rows.append(_read_item(named, column, f"{path}:{table.line_num}"))
+        except csv.Error as error:
+            raise DataError(f"{path}:{table.line_num}: {error}") from None
+    else:
+        rows += ((line, 1) for line in read_text(path).splitlines())
     spellings: dict[str, Counter[str]] = {}
     too_long = empty = 0
-    for text, count in _read_rows(path, column):
+    for text, count in rows:
         key = normalize_text(text)
         if not key:
             empty += count
@@ -199,26 +215,6 @@ def read_query_log(path: Path, column: str | None = None) -> QueryLog:
 
 def _sort_by_frequency(queries: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(queries.items(), key=lambda query: (-query[1], query[0]))
-
-
-def _read_rows(path: Path, column: str | None) -> Iterator[tuple[str, int]]:
-    """Text and count of each row."""
-    suffix = format_suffix(path)
-    if suffix in {".jsonl", ".json", ".ndjson"}:
-        for where, item in read_objects(path):
-            yield _read_item(item, column, where)
-    elif suffix in DELIMITERS:
-        rows = csv.DictReader(
-            io.StringIO(read_text(path), newline=""), delimiter=DELIMITERS[suffix]
-        )
-        try:
-            for row in rows:
-                item = {key: value for key, value in row.items() if isinstance(key, str)}
-                yield _read_item(item, column, f"{path}:{rows.line_num}")
-        except csv.Error as error:
-            raise DataError(f"{path}:{rows.line_num}: {error}") from None
-    else:
-        yield from ((line, 1) for line in read_text(path).splitlines())
 
 
 def _read_item(item: Mapping[str, Any], column: str | None, where: str) -> tuple[str, int]:
@@ -326,8 +322,11 @@ def sample_queries(
         order = generator.permutation(len(texts))[: SPARE * count].tolist()
         pools[name] = [texts[i] for i in order]
     personal: dict[str, int] = {}
-    if drop_personal:
-        pools = {name: [*_drop_personal(pool, personal)] for name, pool in pools.items()}
+    for name, pool in pools.items() if drop_personal else ():
+        kinds = {text: find_personal_data(text) for text in pool}
+        for kind in chain.from_iterable(kinds.values()):
+            personal[kind] = personal.get(kind, 0) + 1
+        pools[name] = [text for text in pool if not kinds[text]]
     pools, similar = (pools, 0) if keep_similar else _drop_similar(pools)
     # Quotas are equal; what a small stratum lacks is drawn from the others, the tail first.
     sizes = {name: len(pool) for name, pool in pools.items()}
@@ -370,27 +369,17 @@ def write_sample(sample: QuerySample, path: Path) -> Path:
     Raises:
         FusionBenchError: The file cannot be written.
     """
-    return write_output(path, encode_json_lines(map(_to_record, sample.queries)))
+    objects = []
+    for query in sample.queries:
+        flags = {"personal": ", ".join(query.personal)} if query.personal else {}
+        facts: dict[str, Any] = {"stratum": query.stratum, "frequency": query.frequency}
+        objects.append({"id": query.id, "text": query.text, **facts, **flags})
+    return write_output(path, encode_json_lines(objects))
 
 
 def query_id(text: str) -> str:
     """The id of a query: ``q-`` and a digest of its normalized text."""
     return f"q-{hashlib.sha256(normalize_text(text).encode()).hexdigest()[:ID_DIGITS]}"
-
-
-def _to_record(query: SampledQuery) -> dict[str, Any]:
-    flags = {"personal": ", ".join(query.personal)} if query.personal else {}
-    facts = {"stratum": query.stratum, "frequency": query.frequency}
-    return {"id": query.id, "text": query.text, **facts, **flags}
-
-
-def _drop_personal(pool: Sequence[str], counts: dict[str, int]) -> Iterator[str]:
-    for text in pool:
-        kinds = find_personal_data(text)
-        for kind in kinds:
-            counts[kind] = counts.get(kind, 0) + 1
-        if not kinds:
-            yield text
 
 
 def _drop_similar(

@@ -347,14 +347,11 @@ class JudgeLoop:
             grid.add_column(width=width - query_width)
             grid.add_row(query, text)
             parts = grid
-        self.screen.update(Group(parts, self._progress_line(), self._key_line(is_noting=is_noting)))
-
-    def _progress_line(self) -> Text:
-        """What is done, who judges, what there is to say."""
         session, total = self.session, self.session.task.size
-        text = f"{min(session.done + 1, total)} of {total} · judge {session.task.file.judge}"
-        text += f" · {self._message}" if self._message else ""
-        return Text(text, style="bold", no_wrap=True, overflow="ellipsis")
+        shown = f"{min(session.done + 1, total)} of {total} · judge {session.task.file.judge}"
+        shown += f" · {self._message}" if self._message else ""
+        progress = Text(shown, style="bold", no_wrap=True, overflow="ellipsis")
+        self.screen.update(Group(parts, progress, self._key_line(is_noting=is_noting)))
 
     def _key_line(self, *, is_noting: bool) -> Text:
         note = escape_control_chars(self.session.note)

@@ -21,7 +21,7 @@ from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.records import Query, Switch
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System, source_roles
-from fusion_bench.methods.fuse import CrossFitted, Fusion, Trainable
+from fusion_bench.methods.fuse import CrossFitted, Trainable
 from fusion_bench.methods.normalize import Normalizer
 from fusion_bench.ranking.collapse import (
     add_system_parents,
@@ -57,18 +57,6 @@ def _parse_confidence(text: str | None) -> float | None:
     return None if text is None else float(text)
 
 
-def _types_of(
-    runs: AlignedRuns, types: TypeSource | None
-) -> tuple[tuple[str | None, ...], tuple[float | None, ...]]:
-    """(Q,) types and (Q,) confidences that count."""
-    if types == "hybrid":
-        return (UNSURE,) * len(runs.queries), (None,) * len(runs.queries)
-    if types == "predicted":
-        texts = runs.values_of(PREDICTED_CONFIDENCE)
-        return runs.values_of(PREDICTED_TYPE), tuple(map(_parse_confidence, texts))
-    return runs.types, runs.confidences
-
-
 def resolve_classes(
     runs: AlignedRuns, key: ClassKey, known: Collection[str], types: TypeSource | None = None
 ) -> NDArray[np.str_]:
@@ -82,7 +70,12 @@ def resolve_classes(
     """
     values, confidences = runs.values_of(key.field), runs.confidences
     if key is BY_TYPE:
-        values, confidences = _types_of(runs, types)
+        values, confidences = runs.types, runs.confidences
+    if key is BY_TYPE and types == "hybrid":
+        values, confidences = (UNSURE,) * len(runs.queries), (None,) * len(runs.queries)
+    elif key is BY_TYPE and types == "predicted":
+        values = runs.values_of(PREDICTED_TYPE)
+        confidences = tuple(map(_parse_confidence, runs.values_of(PREDICTED_CONFIDENCE)))
     pairs = zip(values, confidences, strict=True)
     return np.array([key.class_of(value, confidence, known) for value, confidence in pairs])
 
@@ -121,28 +114,22 @@ def remove_sources(system: System, removed: Collection[str], roles: Roles) -> Sy
     stages = {name: stage for name, stage in (system.stages or {}).items() if name in kept}
     kept_roles = [role for name, role in zip(system.runs, roles, strict=True) if name in kept]
     by_name = dict(zip(system.runs, weights, strict=True))
-    fusion = _keep_numbers(system.fusion, kept, kept_roles, by_name)
-    fusion.check_sources(kept, kept_roles)
-    changed = {"runs": tuple(kept), "fusion": fusion, "stages": stages or None}
-    return system.model_copy(update=changed)
-
-
-def _keep_numbers(
-    fusion: Fusion, kept: Sequence[str], roles: Roles, weights: Mapping[str, float]
-) -> Fusion:
-    """The fusion without the numbers of sources that are gone."""
-    present = {*kept, *(role for names in roles for role in names)}
-    changed: dict[str, Any] = {}
+    fusion = system.fusion
+    present = {*kept, *(role for names in kept_roles for role in names)}
+    kept_numbers: dict[str, Any] = {}
     for name in ("weights", *fusion.per_source):
         numbers = getattr(fusion, name, None)
         if isinstance(numbers, Mapping):
-            changed[name] = {key: value for key, value in numbers.items() if key in present}
+            kept_numbers[name] = {key: value for key, value in numbers.items() if key in present}
     scale = getattr(fusion, "normalize", None)
     if isinstance(scale, Normalizer) and (rest := scale.keep_sources(present)) is not scale:
-        changed["normalize"] = rest
+        kept_numbers["normalize"] = rest
     if "weights" in type(fusion).model_fields and getattr(fusion, "alpha", None) is not None:
-        changed |= {"alpha": None, "weights": {name: weights[name] for name in kept}}
-    return fusion.model_copy(update=changed) if changed else fusion
+        kept_numbers |= {"alpha": None, "weights": {name: by_name[name] for name in kept}}
+    fusion = fusion.model_copy(update=kept_numbers) if kept_numbers else fusion
+    fusion.check_sources(kept, kept_roles)
+    changed = {"runs": tuple(kept), "fusion": fusion, "stages": stages or None}
+    return system.model_copy(update=changed)
 
 
 def split_by_switches(
@@ -308,22 +295,6 @@ def _trained_parts(system: System) -> list[str]:
     return ["the fusion"] if any(isinstance(fusion, Trainable) for fusion in fusions) else []
 
 
-def _refuse_training_on_trained(system: System) -> None:
-    """Raise where one part would learn from what another part learned.
-
-    The inner models score the queries that the outer one learns from, and they have learned from
-    the query that is scored: it would not be out of fold.
-    """
-    parts = _trained_parts(system)
-    stages = (system.stages or {}).items()
-    parts += [f"stage {name!r}" for name, stage in stages if needs_fitting(stage)] if parts else []
-    if len(parts) > 1:
-        raise ConfigError(
-            f"system {system.name!r}: {' and '.join(parts)} are trained, and one would learn from "
-            "the other: train one of them"
-        )
-
-
 def fit_system(system: System, runs: AlignedRuns) -> System:
     """The system with its trained fusions fitted, its stages' first; itself if it has none.
 
@@ -343,7 +314,14 @@ def fit_system(system: System, runs: AlignedRuns) -> System:
     if not needs_fitting(system):
         return system
     system, runs = unfold_collapse(system), add_system_parents(runs, [system])
-    _refuse_training_on_trained(system)
+    trained = _trained_parts(system)
+    inner = [name for name, stage in (system.stages or {}).items() if needs_fitting(stage)]
+    trained += [f"stage {name!r}" for name in inner] if trained else []
+    if len(trained) > 1:
+        raise ConfigError(
+            f"system {system.name!r}: {' and '.join(trained)} are trained, and one would learn "
+            "from the other: train one of them"
+        )
     if system.stages is not None:
         stages = {}
         for name, stage in system.stages.items():

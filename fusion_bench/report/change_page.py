@@ -12,8 +12,7 @@ from fusion_bench.checks.collection_warnings import (
     merge_warnings,
     warn_v2,
 )
-from fusion_bench.evaluation.compared_reports import explain_untested
-from fusion_bench.evaluation.list_gain import SystemGain, find_list_gain
+from fusion_bench.evaluation.compared_reports import SystemGain, explain_untested, find_list_gain
 from fusion_bench.evaluation.report_changes import (
     CollectionChange,
     QueryChange,

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import fusion_bench as fb
-from fusion_bench.campaign.ask import AskedCandidate, Referee
-from fusion_bench.campaign.closing import close_campaign
+from fusion_bench.campaign.ask import AskedCandidate, Referee, close_campaign
 from fusion_bench.campaign.records import CampaignAnswer
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.campaign.ask import AskedCandidate, Referee
-from fusion_bench.campaign.closing import close_campaign
+from fusion_bench.campaign.ask import AskedCandidate, Referee, close_campaign
 from fusion_bench.campaign.pages import build_report_page
 from fusion_bench.campaign.records import CampaignAnswer
 from fusion_bench.cli import main

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fusion_bench.campaign.closing import close_campaign
+from fusion_bench.campaign.ask import close_campaign
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.held_out import read_everything, show_held_out

@@ -9,8 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from fusion_bench.campaign import opening
-from fusion_bench.campaign.ask import AskedCandidate, Referee
-from fusion_bench.campaign.closing import close_campaign
+from fusion_bench.campaign.ask import AskedCandidate, Referee, close_campaign
 from fusion_bench.config.plugin_files import loaded_plugins
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
 from fusion_bench.experiment.experiment import read_experiment

@@ -8,7 +8,7 @@ import pytest
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.chance_oracle import DisturbedRanking, measure_chance
+from fusion_bench.evaluation.results import DisturbedRanking, measure_chance
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import compute_measures, parse_measure
 from fusion_bench.ranking.system_ranking import SystemRanking, rank_candidates

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fusion_bench.evaluation.list_gain import find_list_gain, ratio_interval
+from fusion_bench.evaluation.compared_reports import find_list_gain, ratio_interval
 from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.report.change_page import list_gain_table
 from fusion_bench.stats.intervals import estimate_mean

@@ -137,7 +137,7 @@ def test_what_the_glossary_names_exists(name: str) -> None:
     [
         ("trial", ("tune/", "report/tuning")),
         ("repeat", ("stats/", "evaluation/", "gate/", "judging/")),
-        ("judge", ("judging/", "checks/", "explain/", "api/judging", "cli/judge")),
+        ("judge", ("judging/", "checks/", "explain/", "api/new_data", "cli/judge")),
     ],
 )
 def test_a_word_names_things_of_its_meaning_alone(word: str, places: tuple[str, ...]) -> None:

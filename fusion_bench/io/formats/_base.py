@@ -161,8 +161,19 @@ def find_columns(
     has_order = has_only_ranks and (is_ordered or "rank" in given)
     is_pair = allows_pairs and kind == "qrels" and has_only_ranks and "rank" not in given
     if missing and not (missing == [value] and (has_order if kind == "run" else is_pair)):
+        allowed = "; ".join(f"{role}: {', '.join(known_names[role])}" for role in missing)
+        if len(missing) == 1:
+            allowed = ", ".join(known_names[missing[0]])
+        present = ", ".join(names) or "nothing"
+        if "grade" in missing and not RANKED_NAMES.isdisjoint(map(str.lower, names)):
+            raise DataError(f"{where}: a ranked list, and judgments are needed (found: {present})")
+        remedy = "add it"
+        if not set(names) <= {*given.values()}:
+            guesses = ({**columns, **guess} for guess in list_guesses(missing, given, names))
+            remedy = f"rename it, or {propose_columns(guesses, attempt, kind)}"
         raise DataError(
-            _describe_missing(missing, given, names, where, columns, known_names, attempt)
+            f"{where}: no column for the {' or the '.join(missing)} (found: {present}; allowed "
+            f"names: {allowed}): {remedy}"
         )
     return {"value" if role == value else role: name for role, name in given.items()}
 
@@ -263,35 +274,6 @@ def settle_rivals(
     return notes
 
 
-def _describe_missing(
-    missing: Sequence[str],
-    given: ColumnNames,
-    names: Sequence[str],
-    where: str,
-    columns: ColumnNames,
-    known_names: Mapping[str, tuple[str, ...]],
-    attempt: Attempt | None,
-) -> str:
-    """What is not there, what is, and the ``columns`` that read the file."""
-    kind: Kind = "qrels" if "grade" in (*missing, *given) else "run"
-    if len(missing) == 1:
-        allowed = ", ".join(known_names[missing[0]])
-    else:
-        allowed = "; ".join(f"{role}: {', '.join(known_names[role])}" for role in missing)
-    present = ", ".join(names) or "nothing"
-    if "grade" in missing and RANKED_NAMES.intersection(name.lower() for name in names):
-        return f"{where}: a ranked list, and judgments are needed (found: {present})"
-    if set(names) <= set(given.values()):
-        remedy = "add it"
-    else:
-        guesses = ({**columns, **guess} for guess in list_guesses(missing, given, names))
-        remedy = f"rename it, or {propose_columns(guesses, attempt, kind)}"
-    return (
-        f"{where}: no column for the {' or the '.join(missing)} (found: {present}; allowed names: "
-        f"{allowed}): {remedy}"
-    )
-
-
 #: Most ways in which a file is read again before an error says which one works.
 MOST_ATTEMPTS: Final = 8
 
@@ -386,7 +368,11 @@ def list_guesses(
     if "score" in missing:  # ranks do as well
         roles.append(["rank" if role == "score" else role for role in missing])
     for wanted in roles:
-        near = {role: _find_near(role, free) for role in wanted if role not in given}
+        near = {}
+        for role in [each for each in wanted if each not in given]:
+            words = SUGGESTIVE_WORDS[role]  # the most telling word first
+            likely = dict.fromkeys(name for word in words for name in free if word in name.lower())
+            near[role] = [name for name in likely if role != "score" or not _may_rise(name)]
         taken = {name for names in near.values() for name in names[:1]}
         rest = [name for name in free if name not in taken]
         empty = [role for role, found in near.items() if not found]
@@ -397,13 +383,6 @@ def list_guesses(
                 yield dict(zip(near, guess, strict=True)) | {
                     role: given[role] for role in wanted if role in given
                 }
-
-
-def _find_near(role: str, free: Sequence[str]) -> list[str]:
-    """The names with a word that suggests a role; the most telling word first."""
-    words = SUGGESTIVE_WORDS[role]
-    near = dict.fromkeys(name for word in words for name in free if word in name.lower())
-    return [name for name in near if role != "score" or not _may_rise(name)]
 
 
 def _may_rise(name: str) -> bool:

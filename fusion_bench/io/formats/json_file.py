@@ -175,7 +175,17 @@ class _RowReader:
         rows = [row for item in items for row in self._read_rows(item)]
         self.namer.check_requests(self.path)
         self._settle_direction()
-        self._settle_rivals()
+        for keys, objects in self._objects.items():
+            names = self._row_names.get(keys) or self._hit_names[GENERAL, keys]
+            self._notes += settle_rivals(
+                keys,
+                names,
+                self.kind,
+                str(self.path),
+                self.columns,
+                partial(_list_cells, objects),
+                KEY_NAMES if "query" not in names else COLUMN_NAMES,
+            )
         if self._joined:
             self._notes.append(
                 f"{len(self._joined)} queries have several lists, such as "
@@ -219,20 +229,6 @@ class _RowReader:
         if lists:
             self.directions.add(not is_falling)
 
-    def _settle_rivals(self) -> None:
-        """Refuse two keys of one role whose values differ."""
-        for keys, objects in self._objects.items():
-            names = self._row_names.get(keys) or self._hit_names[GENERAL, keys]
-            self._notes += settle_rivals(
-                keys,
-                names,
-                self.kind,
-                str(self.path),
-                self.columns,
-                partial(_list_cells, objects),
-                KEY_NAMES if "query" not in names else COLUMN_NAMES,
-            )
-
     def _read_rows(self, item: JsonItem) -> Iterator[Row]:
         """The rows of a value: one, or those of its ranked lists.
 
@@ -242,7 +238,11 @@ class _RowReader:
         is_alone = item.query is None and isinstance(item.value, dict)
         names = self._find_row_names(item) if is_alone else None
         if names is not None:
-            yield self._read_row(item, names)
+            where, value = item.locate(self.path), item.value
+            ids = (require_text(value[names[role]], role, where) for role in ID_ROLES)
+            self._note_direction(is_distance(names.get("value", "")), names, where)
+            self._objects.setdefault(tuple(value), []).append(value)
+            yield (item.place, *ids, *_read_numbers(value, names))
             return
         where = item.locate(self.path)
         body, envelope = open_envelope(item.value)
@@ -279,13 +279,6 @@ class _RowReader:
                 else None
             )
         return self._row_names[keys]
-
-    def _read_row(self, item: JsonItem, names: dict[str, str]) -> Row:
-        where, value = item.locate(self.path), item.value
-        ids = (require_text(value[names[role]], role, where) for role in ID_ROLES)
-        self._note_direction(is_distance(names.get("value", "")), names, where)
-        self._objects.setdefault(tuple(value), []).append(value)
-        return item.place, *ids, *_read_numbers(value, names)
 
     def _note_direction(self, is_distance: bool, names: Mapping[str, str], where: str) -> None:
         """Refuse distances beside scores of which the greatest is the best."""

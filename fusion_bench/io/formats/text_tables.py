@@ -129,7 +129,12 @@ def _tabulate_cells(
     for number, row in lines:
         if len(row) != len(names):
             remedy = "" if number != first else f": {_propose_numbers(row, kind, attempt)}"
-            what = _describe_columns(kind, names, has_numbers=bool(columns))
+            if columns:
+                what = f"the first line has {len(names)}"
+            elif names == MS_MARCO:
+                what = "the first line has 3: query, document, and a rank or a score"
+            else:
+                what = f"a TREC {kind} has {len(names)}: {' '.join(names)}"
             raise DataError(f"{path}:{number}: {pluralize(len(row), 'column')}, and {what}{remedy}")
     column = dict(zip(names, zip(*(cells for _, cells in lines), strict=True), strict=True))
     value = VALUE_ROLES[kind]
@@ -139,14 +144,6 @@ def _tabulate_cells(
     if value in column:
         column["value"] = column.pop(value)
     return tabulate(column, [number for number, _ in lines])
-
-
-def _describe_columns(kind: Kind, names: Sequence[str], *, has_numbers: bool) -> str:
-    if has_numbers:
-        return f"the first line has {len(names)}"
-    if names == MS_MARCO:
-        return "the first line has 3: query, document, and a rank or a score"
-    return f"a TREC {kind} has {len(names)}: {' '.join(names)}"
 
 
 def _propose_numbers(cells: Sequence[str], kind: Kind, attempt: Attempt) -> str:
@@ -284,7 +281,11 @@ def _split_trec_lines(path: Path, kind: Kind, text: str) -> Iterator[tuple[int, 
         words = line.split()
         if not words:
             continue
-        cells = words if len(words) <= len(COLUMNS[kind]) else _join_tag(words, kind)
+        cells, width = words, len(COLUMNS[kind])
+        # A number where the tag begins speaks for an id with a blank, which moves the columns.
+        if kind == "run" and len(words) > width and not is_decimal(words[width - 1]):
+            joined = [*words[: width - 1], " ".join(words[width - 1 :])]  # a tag with blanks
+            cells = joined if _fits_columns(joined, kind) else words
         if words[0].startswith(COMMENT):
             if _fits_columns(cells, kind):
                 raise DataError(
@@ -293,26 +294,13 @@ def _split_trec_lines(path: Path, kind: Kind, text: str) -> Iterator[tuple[int, 
                     "file with a header"
                 )
             continue
-        behind = words[len(COLUMNS[kind]) - 1 :] if len(cells) < len(words) else []
+        behind = words[width - 1 :] if len(cells) < len(words) else []
         if any(is_whole(rank) and is_decimal(score) for rank, score in pairwise(behind)):
             raise DataError(
                 f"{path}:{number}: two rows in one line, as if two files were joined without a "
                 "line end between them: break the line"
             )
         yield number, cells
-
-
-def _join_tag(cells: list[str], kind: Kind) -> list[str]:
-    """The cells with all words of the tag in one.
-
-    A number where the tag begins speaks for an id with a blank, which moves every column behind
-    it: then the cells stay as they are, too many.
-    """
-    width = len(COLUMNS[kind])
-    if kind != "run" or is_decimal(cells[width - 1]):
-        return cells
-    joined = [*cells[: width - 1], " ".join(cells[width - 1 :])]
-    return joined if _fits_columns(joined, kind) else cells
 
 
 def looks_like_trec(path: Path, kind: Kind, lines: Sequence[str]) -> bool:

@@ -121,8 +121,15 @@ def match_answer(value: Any, kind: Kind, *, has_query: bool = False) -> Answer |
         DataError: Hits are missing.
     """
     body, envelope = open_envelope(value)
-    for layer in _peel(body):
-        found = _match_layout(layer, kind, has_query=has_query)
+    layer: Any = body
+    while layer is not None:
+        found: tuple[Layout, list[FoundList]] | None = None
+        for layout in _order_layouts(kind):
+            is_by_query = layout.lists and layout.lists[0].startswith("{}")
+            lists = None if has_query and is_by_query else find_lists(layout, layer)
+            if lists is not None:
+                found = layout, lists
+                break
         is_listed = isinstance(layer, list) and not QUERY_LISTS.isdisjoint(envelope)
         if found is None or found[0].family == GENERAL:
             items = layer.get("responses") if isinstance(layer, dict) else layer
@@ -134,6 +141,9 @@ def match_answer(value: Any, kind: Kind, *, has_query: bool = False) -> Answer |
                 refuse_incomplete(each, None if found is None else found[0])
         if found is not None:
             return Answer(*found, layer, envelope)
+        cells = layer if isinstance(layer, dict) else {}  # a usual key may wrap the answer
+        inner = (cells[key] for key in WRAPPERS if isinstance(cells.get(key), dict | list))
+        layer = next(inner, None)
     return None
 
 
@@ -151,21 +161,6 @@ def _match_batch(items: list[Any], kind: Kind) -> tuple[Layout, list[FoundList]]
     return layout, lists
 
 
-def _match_layout(
-    body: Any,  # noqa: ANN401 - any JSON
-    kind: Kind,
-    *,
-    has_query: bool,
-) -> tuple[Layout, list[FoundList]] | None:
-    """The first layout that an answer fits, and its lists; those of the other kind come last."""
-    for layout in _order_layouts(kind):
-        if has_query and layout.lists and layout.lists[0].startswith("{}"):
-            continue
-        if (lists := find_lists(layout, body)) is not None:
-            return layout, lists
-    return None
-
-
 @cache
 def _order_layouts(kind: Kind) -> tuple[Layout, ...]:
     """The layouts of judgments first if they are wanted; those of no one product come last."""
@@ -175,16 +170,6 @@ def _order_layouts(kind: Kind) -> tuple[Layout, ...]:
         return layout.family == GENERAL, is_other, layout.kind != "qrels"
 
     return tuple(sorted(load_layouts(), key=rate))
-
-
-def _peel(body: Any) -> Iterator[Any]:  # noqa: ANN401 - any JSON
-    """An answer, and the answers in it that a usual key wraps."""
-    layer: Any = body
-    while layer is not None:
-        yield layer
-        cells = layer if isinstance(layer, dict) else {}
-        inner = (cells[key] for key in WRAPPERS if isinstance(cells.get(key), dict | list))
-        layer = next(inner, None)
 
 
 def find_lists(layout: Layout, body: Any) -> list[FoundList] | None:  # noqa: ANN401 - any JSON
@@ -218,8 +203,20 @@ class _Spot(NamedTuple):
 def _follow(spots: list[_Spot], steps: Sequence[str]) -> list[_Spot]:
     """What a path of a layout leads to; several values where it has a ``[]`` or a ``{}``."""
     for at, step in enumerate(steps):
-        if step in {"[]", "{}"}:
-            spots = [child for spot in spots for child in _list_children(spot, step)]
+        if step == "[]":
+            spots = [
+                spot._replace(value=item, owner=item, number=number)
+                for spot in spots
+                if isinstance(spot.value, list)
+                for number, item in enumerate(spot.value, start=1)
+            ]
+        elif step == "{}":
+            spots = [
+                spot._replace(value=value, owner=value, query=key)
+                for spot in spots
+                if isinstance(spot.value, dict)
+                for key, value in spot.value.items()
+            ]
         elif step == "*":
             return [found for spot in spots for found in _follow_only(spot, steps[at + 1 :])]
         elif step == "@":
@@ -297,15 +294,6 @@ def _find_any(value: Any, step: str) -> Any:  # noqa: ANN401 - any JSON
     """The value at the first key that is there, of keys between bars."""
     found = (find_value(value, key) for key in step.split("|"))
     return next((each for each in found if each is not NOTHING), NOTHING)
-
-
-def _list_children(spot: _Spot, step: str) -> Iterator[_Spot]:
-    if step == "[]" and isinstance(spot.value, list):
-        for number, item in enumerate(spot.value, start=1):
-            yield spot._replace(value=item, owner=item, number=number)
-    elif step == "{}" and isinstance(spot.value, dict):
-        for key, value in spot.value.items():
-            yield spot._replace(value=value, owner=value, query=key)
 
 
 def _find_only_list(value: Any) -> Any:  # noqa: ANN401 - any JSON
