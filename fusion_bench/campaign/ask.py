@@ -29,7 +29,7 @@ from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.stats.intervals import ALPHA
 from fusion_bench.stats.values import MeasuredValues, Pair
-from fusion_bench.tune.gains import student_gain
+from fusion_bench.tune.held_out import student_gain
 
 #: The name of a candidate in messages.
 CANDIDATE = "candidate"

@@ -12,7 +12,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.io.campaign_ledger import CampaignEvent, make_event
 from fusion_bench.report.tuning_records import Gain
 from fusion_bench.stats.intervals import betting_bound
-from fusion_bench.tune.gains import student_gain
+from fusion_bench.tune.held_out import student_gain
 from fusion_bench.util.formatting import Progress, ignore_progress
 
 
