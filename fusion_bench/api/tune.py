@@ -50,7 +50,7 @@ from fusion_bench.measures.aliases import resolve_alias
 from fusion_bench.report.tuning_page import tuning_findings
 from fusion_bench.report.tuning_records import Recommendation, TuningReport, Value
 from fusion_bench.stats.comparison import Comparison
-from fusion_bench.tune.gains import evaluate_untuned
+from fusion_bench.tune.held_out import evaluate_untuned
 from fusion_bench.tune.looks import find_ledger
 from fusion_bench.tune.objective import TuningObjective, create_objective, express_in_engine
 from fusion_bench.tune.search import Trial, TrialOrigin

@@ -29,7 +29,7 @@ from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.report.tuning_records import Gain
 from fusion_bench.stats.intervals import ALPHA, betting_bound
 from fusion_bench.stats.values import MeasuredValues, Pair
-from fusion_bench.tune.gains import student_gain
+from fusion_bench.tune.held_out import student_gain
 from fusion_bench.util.formatting import Progress, ignore_progress
 
 #: The name of a candidate in messages.

@@ -80,40 +80,35 @@ class StrictNumbers:
     def __get_pydantic_core_schema__(
         cls, source: type, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        """Pydantic's schema of the model, made strict."""
-        return cast("core_schema.CoreSchema", _refuse_lax_values(handler(source), cls))
+        """Return pydantic's schema of the model without what it would convert."""
 
+        def rewrite(part: Any, *, is_text: bool = False) -> Any:  # noqa: ANN401 - schemas of pydantic are plain dictionaries
+            if isinstance(part, list | tuple):
+                return type(part)(rewrite(item, is_text=is_text) for item in part)
+            kind = part.get("type") if isinstance(part, dict) else None
+            if kind in KINDS:
+                if kind == "int":
+                    return core_schema.no_info_before_validator_function(_check_whole, part)
+                strict = {**part, "strict": True}
+                if kind == "bool" or is_text:
+                    return strict
+                return core_schema.no_info_before_validator_function(_read_exponent, strict)
+            if not isinstance(part, dict) or (kind == "model" and part["cls"] is not cls):
+                return part
+            if kind == "union":  # a choice may have a label behind it
+                choices = (each[0] if isinstance(each, tuple) else each for each in part["choices"])
+                is_text = is_text or any(choice.get("type") == "str" for choice in choices)
+            rewritten = {
+                key: rewrite(value, is_text=is_text) if kind is None or key not in OPAQUE else value
+                for key, value in part.items()
+            }
+            if kind == "dict" and part.get("keys_schema", {}).get("type") == "int":
+                rewritten["keys_schema"] = core_schema.no_info_before_validator_function(
+                    _check_key, part["keys_schema"]
+                )
+            return rewritten
 
-def _refuse_lax_values(schema: Any, model: type) -> Any:  # noqa: ANN401 - schemas of pydantic are plain dictionaries
-    """The schema of a model without what it would convert."""
-
-    def rewrite(part: Any, *, is_text: bool = False) -> Any:  # noqa: ANN401 - as above
-        if isinstance(part, list | tuple):
-            return type(part)(rewrite(item, is_text=is_text) for item in part)
-        kind = part.get("type") if isinstance(part, dict) else None
-        if kind in KINDS:
-            if kind == "int":
-                return core_schema.no_info_before_validator_function(_check_whole, part)
-            strict = {**part, "strict": True}
-            if kind == "bool" or is_text:
-                return strict
-            return core_schema.no_info_before_validator_function(_read_exponent, strict)
-        if not isinstance(part, dict) or (kind == "model" and part["cls"] is not model):
-            return part
-        if kind == "union":  # a choice may have a label behind it
-            choices = (each[0] if isinstance(each, tuple) else each for each in part["choices"])
-            is_text = is_text or any(choice.get("type") == "str" for choice in choices)
-        rewritten = {
-            key: value if key in OPAQUE and kind is not None else rewrite(value, is_text=is_text)
-            for key, value in part.items()
-        }
-        if kind == "dict" and part.get("keys_schema", {}).get("type") == "int":
-            rewritten["keys_schema"] = core_schema.no_info_before_validator_function(
-                _check_key, part["keys_schema"]
-            )
-        return rewritten
-
-    return rewrite(schema)
+        return cast("core_schema.CoreSchema", rewrite(handler(source)))
 
 
 def _read_exponent(value: object) -> object:
@@ -228,23 +223,17 @@ class StrictModel(StrictNumbers, DeferredModel):
                 log.warning("'%s' has no effect: %s", key, cls.ignored_keys[key])
             data = {key: value for key, value in data.items() if key not in cls.ignored_keys}
             for key in data:
-                if key not in cls.model_fields:
-                    raise PydanticCustomError(
-                        "unknown_key",
-                        "{text}",
-                        {"text": _describe_unknown_key(key, cls), "key": key},
-                    )
+                if key in cls.model_fields:
+                    continue
+                known = list(cls.model_fields)
+                hint = did_you_mean(str(key), known)
+                if isinstance(key, bool):
+                    hint = "; YAML reads a bare on, off, yes or no as true or false: quote it"
+                text = f"unknown key {str(key)!r}{hint} (known: {', '.join(known)})"
+                if isinstance(key, str):
+                    text = cls.old_keys.get(key, text)
+                raise PydanticCustomError("unknown_key", "{text}", {"text": text, "key": key})
         return data
-
-
-def _describe_unknown_key(key: object, model: type[StrictModel]) -> str:
-    if isinstance(key, str) and key in model.old_keys:
-        return model.old_keys[key]
-    known = list(model.model_fields)
-    hint = did_you_mean(str(key), known)
-    if isinstance(key, bool):
-        hint = "; YAML reads a bare on, off, yes or no as true or false: quote it"
-    return f"unknown key {str(key)!r}{hint} (known: {', '.join(known)})"
 
 
 def parse_model(
@@ -280,7 +269,12 @@ def make_config_error(
         prefix = ".".join(map(str, (where, *location) if where else location))
     else:
         prefix = where(location)
-    message = _format_message(first)
+    message, kind = str(first["msg"]).removeprefix("Value error, "), first["type"]
+    if kind == "missing":
+        message = "is required"
+    elif kind not in {"unknown_key", "value_error"}:
+        message = NEEDED.get(kind, message)
+        message = f"{message[0].lower()}{message[1:]}, given {first['input']!r:.200}"
     return ConfigError(f"{prefix}: {message}" if prefix else message)
 
 
@@ -298,13 +292,3 @@ def _locate_error(error: Any, data: object) -> Location:  # noqa: ANN401 - as ab
             place = (*place, part)
     key = (error.get("ctx") or {}).get("key")
     return place if key is None else (*place, key)
-
-
-def _format_message(error: Any) -> str:  # noqa: ANN401 - pydantic's ErrorDetails is a TypedDict
-    text = str(error["msg"]).removeprefix("Value error, ")
-    if error["type"] in {"unknown_key", "value_error"}:
-        return text
-    if error["type"] == "missing":
-        return "is required"
-    text = NEEDED.get(error["type"], text)
-    return f"{text[0].lower()}{text[1:]}, given {error['input']!r:.200}"

@@ -130,7 +130,13 @@ def _find_captured(given: Callable[..., Any]) -> Iterator[str]:
         bases = (base for base in given.__mro__[1:] if base.__module__ == given.__module__)
         yield from (base.__name__ for base in bases)
         known = vars(sys.modules.get(given.__module__, sys))
-        yield from _find_changeable(_body_names(given), known, given.__module__)
+        # What the body reads outside its functions, but for annotations.
+        tree = ast.parse(read_source(given) or "")
+        body = (each for node in tree.body[:1] for each in getattr(node, "body", ()))
+        parts = (getattr(each, "value", None) for each in body)
+        nodes = (node for part in parts if isinstance(part, ast.AST) for node in ast.walk(part))
+        read = (node.id for node in nodes if isinstance(node, ast.Name))
+        yield from _find_changeable(read, known, given.__module__)
     for function in _list_functions(given):
         yield from (name for name in function.__code__.co_freevars if name != "__class__")
         for name, parameter in inspect.signature(function).parameters.items():
@@ -150,17 +156,6 @@ def _find_changeable(
 ) -> Iterator[str]:
     """Those of some global names whose values no installed package defines."""
     return (name for name in names if name in known and not _is_imported(known[name], module))
-
-
-def _body_names(given: type) -> Iterator[str]:
-    """The names that the body of a class reads outside its functions, but for annotations."""
-    tree = ast.parse(read_source(given) or "")
-    body = [each for node in tree.body[:1] for each in getattr(node, "body", ())]
-    for statement in body:
-        value = getattr(statement, "value", None)
-        for node in ast.walk(value) if isinstance(value, ast.AST) else ():
-            if isinstance(node, ast.Name):
-                yield node.id
 
 
 def _is_imported(value: object, module: str) -> bool:

@@ -170,7 +170,16 @@ def _execute_plugin(plugin: PluginFile) -> None:
         exec(code, vars(module))  # noqa: S102 - the user named this file for this run
     for own in _public_objects(module):
         record_origin(own, plugin.origin)
-        _register_methods(own, plugin.origin)
+        for registry in METHOD_REGISTRIES:
+            if isinstance(own, type):
+                is_method = issubclass(own, registry.base) and not inspect.isabstract(own)
+                for name in vars(own).keys() & ARRAYS.keys() if is_method else ():
+                    setattr(own, name, _check_array(vars(own)[name], name))
+            else:
+                adapter = registry.function_model()
+                is_method = adapter is not None and adapter.given == required_arguments(own)
+            if is_method:
+                registry.add_own(own, plugin.origin)
 
 
 def _public_objects(module: ModuleType) -> list[Callable[..., Any]]:
@@ -216,17 +225,3 @@ def _check_array(method: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     checked.__wrapped__ = method  # type: ignore[attr-defined] # its source is the method's
     return checked
-
-
-def _register_methods(own: Callable[..., Any], origin: str) -> None:
-    """Make a class or a function known to the registry of its kind, where there is one."""
-    for registry in METHOD_REGISTRIES:
-        if isinstance(own, type):
-            is_method = issubclass(own, registry.base) and not inspect.isabstract(own)
-            for name in vars(own).keys() & ARRAYS.keys() if is_method else ():
-                setattr(own, name, _check_array(vars(own)[name], name))
-        else:
-            adapter = registry.function_model()
-            is_method = adapter is not None and adapter.given == required_arguments(own)
-        if is_method:
-            registry.add_own(own, origin)

@@ -209,9 +209,12 @@ def _find_distribution(spec: ModuleSpec) -> str:
             relative = path.relative_to(root).as_posix()
             if any(line.startswith(f"{relative},") for line in record.splitlines()):
                 return name
-        source = _editable_source(distribution)
-        if source is not None and path.is_relative_to(source):
-            return f"{name} (editable)"
+        text = distribution.read_text("direct_url.json")
+        data = json.loads(text) if text else {}
+        if data.get("dir_info", {}).get("editable"):  # PEP 610
+            source = Path(unquote(urlsplit(data["url"]).path)).resolve()
+            if path.is_relative_to(source):
+                return f"{name} (editable)"
     return ""
 
 
@@ -238,12 +241,3 @@ def is_installed(module: ModuleType | ModuleSpec) -> bool:
 def _is_installed(distribution: Distribution) -> bool:
     """Whether a distribution's metadata lies outside the working directory."""
     return Path(str(distribution.locate_file(""))).resolve() != Path.cwd().resolve()
-
-
-def _editable_source(distribution: Distribution) -> Path | None:
-    """The source folder of an editable installation (PEP 610)."""
-    text = distribution.read_text("direct_url.json")
-    data = json.loads(text) if text else {}
-    if not data.get("dir_info", {}).get("editable"):
-        return None
-    return Path(unquote(urlsplit(data["url"]).path)).resolve()

@@ -233,7 +233,13 @@ class MethodRegistry(Registry[type[M]]):
             ConfigError: It is no such method, or its name is taken.
         """
         if id(given) not in self._made:
-            model: Any = given if isinstance(given, type) else self._adapt_function(given)
+            model: Any = given
+            if not isinstance(given, type):
+                adapter = self.function_model()
+                if adapter is None:
+                    base = self.base.__name__
+                    raise ConfigError(f"a {self.kind} is a class: derive it from {base}")
+                model = make_model(adapter, given)
             self._check_plugin(model, "own:class")
             name = model.model_fields["method"].default
             if not isinstance(name, str) or self.find_alias(name) or name in self.load_built_in():
@@ -268,12 +274,6 @@ class MethodRegistry(Registry[type[M]]):
         """The class whose methods call a function of the user; None = there is none."""
         module, _, name = self.adapter.partition(":")
         return getattr(importlib.import_module(module), name) if module else None
-
-    def _adapt_function(self, function: Callable[..., Any]) -> type:
-        adapter = self.function_model()
-        if adapter is None:
-            raise ConfigError(f"a {self.kind} is a class: derive it from {self.base.__name__}")
-        return make_model(adapter, function)
 
     def find_plugin(self, name: str) -> type[M]:
         """The class of a plugin, or of a method of the user's own with that name."""
@@ -339,19 +339,15 @@ class MethodRegistry(Registry[type[M]]):
             model = self.add_own(method)
             return model, {**data, "method": model.model_fields["method"].default}
         if is_own_origin(origin) and not plugins.is_reference(str(method)):
-            return self._find_origin(str(method), str(origin)), data
+            own = self.find_own(str(method), str(origin))
+            if own is None:
+                known = ", ".join(self._own.get(str(method), {})) or "nothing of this name"
+                raise ConfigError(
+                    f"{method}: made with {origin}, and {known} is loaded: name that file with "
+                    "--plugin, or pass the function"
+                )
+            return own, data
         return self.find_plugin(str(method)), data
-
-    def _find_origin(self, name: str, origin: str) -> type[M]:
-        """A user's own method as a report names it."""
-        model = self.find_own(name, origin)
-        if model is None:
-            known = ", ".join(self._own.get(name, {})) or "nothing of this name"
-            raise ConfigError(
-                f"{name}: made with {origin}, and {known} is loaded: name that file with --plugin, "
-                "or pass the function"
-            )
-        return model
 
     def _check_plugin(self, plugin: Any, name: str) -> None:  # noqa: ANN401 - anybody's object
         is_method = isinstance(plugin, type) and issubclass(plugin, self.base)

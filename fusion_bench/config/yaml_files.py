@@ -85,11 +85,14 @@ class Source:
         """
         if location in self.options:
             return self.options[location]
-        if any(self._is_set_by(place, location) for place in self.overrides):
-            return f"--set {'.'.join(str(part) for part in location)}"
+        path = ".".join(map(str, location))
+        for place in self.overrides:
+            is_inside = location[: len(place)] == place
+            is_above = place[: len(location)] == location and location not in self.lines
+            if is_inside or (is_above and location):  # the option made the mapping that it is
+                return f"--set {path}"
         known = [location[:n] for n in range(len(location), 0, -1) if location[:n] in self.lines]
         line = f":{self.lines[known[0]]}" if known else ""
-        path = ".".join(str(part) for part in location)
         return f"{self.path}{line}: {path}" if path else f"{self.path}{line}"
 
     def with_options(self, options: Mapping[Location, str]) -> Source:
@@ -100,12 +103,6 @@ class Source:
     def override_texts(self) -> tuple[str, ...]:
         """The options that replace values, each once."""
         return tuple(dict.fromkeys(self.overrides.values()))
-
-    def _is_set_by(self, place: Location, location: Location) -> bool:
-        """Whether the option for a place set this value, or made the mapping that it is."""
-        is_inside = location[: len(place)] == place
-        is_above = place[: len(location)] == location and location not in self.lines
-        return is_inside or (is_above and bool(location))
 
 
 def read_yaml(path: Path) -> Source:
@@ -118,7 +115,14 @@ def read_yaml(path: Path) -> Source:
         with open_regular_text(path) as file:
             text = file.read(MOST_CHARACTERS + 1)
     except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file{_suggest_file(path)}") from None
+        # YAML files with a similar name, in the same folder or among the experiments.
+        folders = dict.fromkeys([path.parent, Path("experiments")])
+        files = [file for folder in folders for file in sorted(folder.glob("*.y*ml"))]
+        by_stem = {file.stem: str(file) for file in reversed(files)}
+        close = did_you_mean(path.stem if path.suffix in {".yaml", ".yml"} else path.name, by_stem)
+        for stem, name in by_stem.items():
+            close = close.replace(repr(stem), repr(name))
+        raise ConfigError(f"{path}: no such file{close or ': check the path'}") from None
     except (OSError, ValueError) as error:  # a folder, not UTF-8, or a path with a null byte
         raise ConfigError(f"{path}: cannot be read as UTF-8 text: {explain_error(error)}") from None
     if len(text) > MOST_CHARACTERS:
@@ -132,15 +136,3 @@ def read_yaml(path: Path) -> Source:
         given = "nothing" if data is None else f"a {type(data).__name__}"
         raise ConfigError(f"{path}: a mapping of keys to values is needed, given {given}")
     return Source(path, data, lines)
-
-
-def _suggest_file(path: Path) -> str:
-    """YAML files with a similar name, in the same folder or among the experiments."""
-    folders = dict.fromkeys([path.parent, Path("experiments")])
-    files = [file for folder in folders for file in sorted(folder.glob("*.y*ml"))]
-    by_stem = {file.stem: str(file) for file in reversed(files)}
-    name = path.stem if path.suffix in {".yaml", ".yml"} else path.name
-    close = did_you_mean(name, by_stem)
-    for stem, file in by_stem.items():
-        close = close.replace(repr(stem), repr(file))
-    return close or ": check the path"

@@ -119,7 +119,13 @@ def load_document(path: Path, text: str) -> tuple[Any, dict[Location, int]]:
     except RecursionError:
         raise ConfigError(f"{path}: nests too deeply, or an alias contains itself") from None
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date or number that is none
-        raise ConfigError(f"{path}{_describe_yaml_error(error)}") from None
+        mark = getattr(error, "problem_mark", None)
+        line = "" if mark is None else f":{mark.line + 1}"
+        problem = str(getattr(error, "problem", None) or str(error).splitlines()[0])
+        if not isinstance(error, ValueProblem):
+            known = (words for start, words in PARSER_PROBLEMS.items() if problem.startswith(start))
+            problem = f"not valid YAML: {next(known, problem)}"
+        raise ConfigError(f"{path}{line}: {problem}") from None
 
 
 @dataclass(frozen=True)
@@ -178,14 +184,3 @@ class _LineReader:
             return key.value
         value = self.loader.construct_object(key)
         return int(value) if isinstance(value, str) and RANK.fullmatch(value) else value
-
-
-def _describe_yaml_error(error: Exception) -> str:
-    """The line that the parser stopped at, if it says so, and what is wrong there."""
-    problem = str(getattr(error, "problem", None) or str(error).splitlines()[0])
-    mark = getattr(error, "problem_mark", None)
-    line = "" if mark is None else f":{mark.line + 1}"
-    if isinstance(error, ValueProblem):
-        return f"{line}: {problem}"
-    known = (words for start, words in PARSER_PROBLEMS.items() if problem.startswith(start))
-    return f"{line}: not valid YAML: {next(known, problem)}"

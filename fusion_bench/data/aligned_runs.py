@@ -130,21 +130,6 @@ Ties: TypeAlias = Literal["trec", "first_seen"]
 ParentFinder: TypeAlias = Callable[[str | None, str | None], Mapping[str, str]]
 
 
-def _first_seen_order(ranks: IntArray, query: IntArray) -> IntArray:
-    """Order of first appearance: by query, then by first source that has it, then by its rank.
-
-    Args:
-        ranks: Shape (S, N), 1-based; 0 = not retrieved by that source.
-        query: The query that owns each candidate, shape (N,).
-
-    Returns:
-        Shape (N,): the index of each candidate, in that order.
-    """
-    first = np.argmax(ranks > 0, axis=0)
-    rank = np.take_along_axis(ranks, first[None], axis=0)[0]
-    return np.lexsort((rank, first, query))
-
-
 class ChunkLists(NamedTuple):
     """Lists of chunks before they are collapsed.
 
@@ -398,7 +383,9 @@ class AlignedRuns(TableView):
         if "first_seen" in {ties, self.ties}:
             query = self.query_index[kept]
             if ties == "first_seen":
-                order = _first_seen_order(ranks, query)
+                first = np.argmax(ranks > 0, axis=0)  # the source that has it first
+                rank = np.take_along_axis(ranks, first[None], axis=0)[0]
+                order = np.lexsort((rank, first, query))
             else:
                 order = np.lexsort((-self.documents[kept], query))
             kept, ranks, scores = kept[order], ranks[:, order], scores[:, order]

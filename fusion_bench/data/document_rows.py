@@ -224,10 +224,14 @@ def _read_nested(given: Mapping[Any, Any], role: ValueRole) -> GivenRows:
     return GivenRows(queries, given_documents, values)
 
 
-def _list_pairs(documents: Any, query: object, role: ValueRole) -> Iterable[tuple[Any, Any]]:  # noqa: ANN401
-    """Document and value, for all documents of one query."""
+def _list_pairs(documents: Any, query: object, role: ValueRole) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401
+    """Yield document and value, for all documents of one query.
+
+    Pairs are taken as they are, records by their fields, and bare ids by their place in the list.
+    """
     if isinstance(documents, Mapping):
-        return documents.items()
+        yield from documents.items()
+        return
     is_unordered = isinstance(documents, AbstractSet)
     if (
         isinstance(documents, str | bytes)
@@ -238,11 +242,6 @@ def _list_pairs(documents: Any, query: object, role: ValueRole) -> Iterable[tupl
         what = "a set, which has no order" if is_unordered else repr(documents)[:60]
         raise DataError(f"query {query!r}: given {what}: give {example}")
     listed = list(documents)
-    return _pair_items(listed, query, role)
-
-
-def _pair_items(listed: list[Any], query: object, role: ValueRole) -> Iterator[tuple[Any, Any]]:
-    """Pairs as they are, records by their fields, and bare ids by their place in the list."""
     for place, item in enumerate(listed):
         if isinstance(item, Mapping):
             where = f"query {query!r}"
@@ -263,7 +262,11 @@ def _read_frame(frame: Any, role: ValueRole) -> GivenRows:  # noqa: ANN401 - of 
     remedy = f"; {', '.join(map(repr, index))} is its index: call reset_index()" if index else ""
 
     def read(name: Any) -> list[Any]:  # noqa: ANN401 - the name of a column
-        return _list_column(frame[name])
+        column = frame[name]
+        for method in ("to_list", "to_pylist", "tolist"):
+            if hasattr(column, method):
+                return list(getattr(column, method)())
+        return list(column)
 
     fields, notes = _match_fields(names, ("query", "document", role), where, read, remedy)
     column = frame[fields[role]]
@@ -276,13 +279,6 @@ def _read_frame(frame: Any, role: ValueRole) -> GivenRows:  # noqa: ANN401 - of 
     note = f"Rows without a grade are left out as unjudged: {blank} of {len(values)}."
     queries, documents = (list(compress(ids, is_judged)) for ids in (queries, documents))
     return GivenRows(queries, documents, values[is_judged], (*notes, note))
-
-
-def _list_column(column: Any) -> list[Any]:  # noqa: ANN401 - of one of several packages
-    for method in ("to_list", "to_pylist", "tolist"):
-        if hasattr(column, method):
-            return list(getattr(column, method)())
-    return list(column)
 
 
 def _read_records(given: Iterable[Any], role: ValueRole) -> GivenRows:

@@ -290,25 +290,19 @@ def group_rows(
     if sort_queries:
         codes, names = query.codes, tuple(query.vocabulary)
     else:
-        codes, names = _number_by_appearance(query)
+        is_head = np.ones(len(query), dtype=bool)  # most rows have the query of the row before
+        np.not_equal(query.codes[1:], query.codes[:-1], out=is_head[1:])
+        known, first = np.unique(query.codes[is_head], return_index=True)
+        by_appearance = known[np.argsort(first)]
+        number = np.empty(len(query.vocabulary), dtype=np.int64)
+        number[by_appearance] = np.arange(len(known))
+        ids = tuple(query.vocabulary)
+        codes, names = number[query.codes], tuple(ids[code] for code in by_appearance.tolist())
     offsets = to_offsets(np.bincount(codes, minlength=len(names)))
     if (codes[1:] >= codes[:-1]).all():
         return GroupedRows(names, offsets, document.vocabulary, document.codes, None)
     rows = np.argsort(codes, kind="stable")
     return GroupedRows(names, offsets, document.vocabulary, document.codes[rows], rows)
-
-
-def _number_by_appearance(column: CategoricalIds) -> tuple[IntArray, tuple[str, ...]]:
-    """Codes in order of first appearance, and what they stand for."""
-    is_head = np.ones(len(column), dtype=bool)  # most rows have the query of the row before
-    np.not_equal(column.codes[1:], column.codes[:-1], out=is_head[1:])
-    heads = column.codes[is_head]
-    known, first = np.unique(heads, return_index=True)
-    by_appearance = np.argsort(first)
-    number = np.empty(len(column.vocabulary), dtype=np.int64)
-    number[known[by_appearance]] = np.arange(len(known))
-    names = tuple(column.vocabulary)
-    return number[column.codes], tuple(names[code] for code in known[by_appearance].tolist())
 
 
 def refuse_ragged(**columns: Sized | None) -> None:

@@ -103,7 +103,16 @@ def find_rule(ids: Collection[str], targets: Collection[str]) -> RuleMatch | Non
     known = set(goals)
     best = None
     most = sum(map(known.__contains__, listed))
-    for rule, side in _list_candidates(distinct, goals):
+    texts: list[tuple[str, RuleSide]] = [
+        *((rule, "ids") for rule in _find_common_texts(distinct, goals)),
+        *((rule, "targets") for rule in _find_common_texts(goals, distinct)),
+    ]
+    candidates: list[tuple[str, RuleSide]] = []
+    sides: tuple[RuleSide, ...] = ("ids", "targets", "both")
+    for side in sides:
+        candidates += ((rule, side) for rule in SIMPLE_RULES)
+        candidates += (text for text in texts if text[1] == side)
+    for rule, side in candidates:
         changed_ids = distinct if side == "targets" else apply_rule(rule, distinct)
         changed_goals = known if side == "ids" else set(apply_rule(rule, goals))
         is_one_to_one = len(set(changed_ids)) == len(distinct) and len(changed_goals) == len(goals)
@@ -114,17 +123,6 @@ def find_rule(ids: Collection[str], targets: Collection[str]) -> RuleMatch | Non
         if matches > most:
             best, most = RuleMatch(rule, side, matches, len(listed)), matches
     return best
-
-
-def _list_candidates(ids: Sequence[str], goals: Sequence[str]) -> Iterator[tuple[str, RuleSide]]:
-    """Each rule that may help, with the side that it changes."""
-    texts: list[tuple[str, RuleSide]] = [
-        *((rule, "ids") for rule in _find_common_texts(ids, goals)),
-        *((rule, "targets") for rule in _find_common_texts(goals, ids)),
-    ]
-    for side in ("ids", "targets", "both"):
-        yield from ((rule, side) for rule in SIMPLE_RULES)
-        yield from (text for text in texts if text[1] == side)
 
 
 def _find_common_texts(ids: Sequence[str], goals: Collection[str]) -> Iterator[str]:

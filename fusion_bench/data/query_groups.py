@@ -316,26 +316,17 @@ def find_query_groups(
     for reason, column in keys:
         for pair in match_keys([k and (part, k) for k, part in zip(column, parts, strict=True)]):
             pairs.setdefault(pair, reason)
-    for pair in () if identical else _similar_pairs(queries, texts, runs):
-        pairs.setdefault(pair, "similar text")
+    if not identical:  # different texts that are similar, and whose lists overlap
+        first: dict[str, int] = {}
+        for i, text in enumerate(texts):
+            if text:
+                first.setdefault(text, i)
+        distinct, index = list(first), np.array(list(first.values()), dtype=np.int64)
+        proposed = propose_pairs(distinct)
+        overlap = measure_overlap(queries, runs, index[proposed])
+        for a, b in proposed[overlap >= MIN_OVERLAP].tolist():
+            if jaccard_index(distinct[a], distinct[b]) >= MIN_SIMILARITY:
+                pairs.setdefault((int(index[a]), int(index[b])), "similar text")
     links = (QueryLink(*pair, reason) for pair, reason in sorted(pairs.items()))
     crossing = tuple(link for link in links if declared[link.first] != declared[link.second])
     return QueryGroups(tuple(queries), declared, crossing)
-
-
-def _similar_pairs(
-    queries: Sequence[str], texts: Sequence[str], runs: Sequence[Run]
-) -> list[tuple[int, int]]:
-    """Pairs of different texts that are similar and whose lists overlap."""
-    first: dict[str, int] = {}
-    for i, text in enumerate(texts):
-        if text:
-            first.setdefault(text, i)
-    distinct, index = list(first), np.array(list(first.values()), dtype=np.int64)
-    proposed = propose_pairs(distinct)
-    overlap = measure_overlap(queries, runs, index[proposed])
-    return [
-        (int(index[a]), int(index[b]))
-        for a, b in proposed[overlap >= MIN_OVERLAP].tolist()
-        if jaccard_index(distinct[a], distinct[b]) >= MIN_SIMILARITY
-    ]

@@ -251,17 +251,16 @@ def parse_grades(values: Any, scale: Mapping[str, int]) -> IntArray:  # noqa: AN
         is_scale = len(names) <= MOST_LABELS and "," not in "".join(names)
         if not is_scale or all(map(is_whole, names)):
             raise
-        raise DataError(f"{error}: {_propose_scale(names)}", row=error.row) from None
-
-
-def _propose_scale(names: list[str]) -> str:
-    """The option that gives each value of a file a grade: the place of a number, in order."""
-    is_numeric = all(map(is_decimal, names))
-    ordered = sorted(names, key=float) if is_numeric else names
-    grades = [f"{name}={place if is_numeric else 'N'}" for place, name in enumerate(ordered)]
-    option = shlex.join(["--grades", ",".join(grades)])
-    meaning = "" if is_numeric else ", with a whole number for each N"
-    return f"state its grade: {option}{meaning} ('grades' of 'qrels' in dataset.yaml)"
+        # Each value gets the place of a number, in order.
+        is_numeric = all(map(is_decimal, names))
+        ordered = sorted(names, key=float) if is_numeric else names
+        grades = [f"{name}={place if is_numeric else 'N'}" for place, name in enumerate(ordered)]
+        option = shlex.join(["--grades", ",".join(grades)])
+        meaning = "" if is_numeric else ", with a whole number for each N"
+        raise DataError(
+            f"{error}: state its grade: {option}{meaning} ('grades' of 'qrels' in dataset.yaml)",
+            row=error.row,
+        ) from None
 
 
 def label_value(value: object) -> str:

@@ -318,10 +318,7 @@ def export_system(
     system = choose_class(system, options.query_type, options.intent)
     if options.vector:
         data = replace(data, roles=_name_searches(system, data.roles, options.vector))
-    cut, depths = _cut_at_list_lengths(system, data)
-    translation = translate_system(dialect, cut, data.roles)
-    if depths is not None:
-        translation = _add_reason(translation, depths, lost=cut is system)
+    cut, translation = _translate_cut(dialect, system, data)
     nearest = translation.system
     configuration, abstains = Configuration({}), ""
     if nearest is not None:
@@ -480,17 +477,23 @@ def _note_conditions(system: System, data: ExportData) -> Iterator[str]:
             yield f"{name} is on where ({condition}): leave it out of the request of other queries"
 
 
-def _cut_at_list_lengths(system: System, data: ExportData) -> tuple[System, str | None]:
-    """The system with the depth of its longest lists where it sets none, and what to say of that.
+def _translate_cut(
+    dialect: type[Dialect], system: System, data: ExportData
+) -> tuple[System, Translation]:
+    """Set the depth of the longest lists if a system sets none, and translate the system.
 
     A search engine has more documents than the lists that were evaluated, so a window is needed.
     """
     given = system.depth if isinstance(system.depth, Mapping) else {}
     missing = [name for name in system.runs if given.get(name) is None]
     if not missing or isinstance(system.depth, int) or system.stages:
-        return system, None
+        return system, translate_system(dialect, system, data.roles)
     if data.load is None:
-        return system, "depth: none is set, and no dataset says how long the lists are"
+        translation = translate_system(dialect, system, data.roles)
+        fidelity = max(translation.fidelity, "approximate", key=get_args(Fidelity).index)
+        reason = "depth: none is set, and no dataset says how long the lists are"
+        reasons = (*translation.reasons, reason)
+        return system, replace(translation, fidelity=fidelity, reasons=reasons)
     runs = [run for dataset in data.load((system,)) for run in dataset.runs.values()]
     lengths = {
         name: max(int(np.diff(run.offsets).max(initial=1)) for run in runs if run.name == name)
@@ -498,22 +501,13 @@ def _cut_at_list_lengths(system: System, data: ExportData) -> tuple[System, str 
     }
     longest = max(lengths.values())
     depth = {**given, **dict.fromkeys(missing, longest)} if given else longest
-    text = (
+    cut = system.model_copy(update={"depth": depth})
+    translation = translate_system(dialect, cut, data.roles)
+    reason = (
         f"depth: none is set; the longest list of the dataset has {longest} documents, so this "
         "many of a list are fetched"
     )
-    return system.model_copy(update={"depth": depth}), text
-
-
-def _add_reason(translation: Translation, reason: str, *, lost: bool) -> Translation:
-    """The translation with one more reason, which may lower its fidelity to ``approximate``."""
-    order = get_args(Fidelity)
-    fidelity = max(translation.fidelity, "approximate", key=order.index) if lost else None
-    return replace(
-        translation,
-        fidelity=fidelity or translation.fidelity,
-        reasons=(*translation.reasons, reason),
-    )
+    return cut, replace(translation, reasons=(*translation.reasons, reason))
 
 
 def _why_not(translation: Translation, data: ExportData, options: ExportOptions) -> str | None:

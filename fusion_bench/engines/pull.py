@@ -320,6 +320,29 @@ def _make_record(
     answers: Mapping[str, Mapping[str, Answer]],
 ) -> pulled_dataset.PullRecord:
     connector = work.connector
+    lists = []
+    for plan in plans:
+        listed = [*answers[plan.name].values()]
+        scores = [[hit.score for hit in answer.hits] for answer in listed]
+        latencies = [answer.latency_ms for answer in listed]
+        values = np.percentile(latencies, PERCENTILES, method="inverted_cdf").tolist()
+        fused = "the engine's fused score"
+        summary = pulled_dataset.ListRecord(
+            name=plan.name,
+            is_fused=plan.is_fused,
+            score=fused if plan.is_fused else connector.describe_score(plan.name),
+            depth=plan.depth,
+            queries=len(listed),
+            empty=sum(not answer.hits for answer in listed),
+            hits=sum(len(answer.hits) for answer in listed),
+            longest=max(len(answer.hits) for answer in listed),
+            surplus=sum(answer.surplus for answer in listed),
+            unordered=sum(any(a < b for a, b in pairwise(each)) for each in scores),
+            rising=sum(len({*each}) > 1 and each == sorted(each) for each in scores),
+            retries=sum(answer.retries for answer in listed),
+            latency_ms={f"p{p}": round(v, 3) for p, v in zip(PERCENTILES, values, strict=True)},
+        )
+        lists.append(summary)
     return pulled_dataset.PullRecord(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         engine=connector.method,
@@ -328,9 +351,7 @@ def _make_record(
         is_changed=work.is_changed,
         queries=len(next(iter(answers.values()))),
         asked=work.asked,
-        lists=tuple(
-            _summarize_list(plan, [*answers[plan.name].values()], connector) for plan in plans
-        ),
+        lists=tuple(lists),
         failed=work.failed,
         is_replay_outdated=pulled_dataset.replays_another_request(
             work.options.out, connector, work.options.depth
@@ -341,37 +362,6 @@ def _make_record(
 #: From so many queries on, equally long lists are no accident.
 MANY_QUERIES: Final = 10
 PERCENTILES: Final = (50, 95, 99)
-
-
-def _summarize_list(
-    plan: ListPlan, answers: Sequence[Answer], connector: Connector
-) -> pulled_dataset.ListRecord:
-    """The record of a list.
-
-    Args:
-        plan: What was asked.
-        answers: One a query; at least one.
-        connector: What was asked of.
-    """
-    scores = [[hit.score for hit in answer.hits] for answer in answers]
-    score = "the engine's fused score" if plan.is_fused else connector.describe_score(plan.name)
-    latencies = [answer.latency_ms for answer in answers]
-    values = np.percentile(latencies, PERCENTILES, method="inverted_cdf")
-    return pulled_dataset.ListRecord(
-        name=plan.name,
-        is_fused=plan.is_fused,
-        score=score,
-        depth=plan.depth,
-        queries=len(answers),
-        empty=sum(not answer.hits for answer in answers),
-        hits=sum(len(answer.hits) for answer in answers),
-        longest=max(len(answer.hits) for answer in answers),
-        surplus=sum(answer.surplus for answer in answers),
-        unordered=sum(any(a < b for a, b in pairwise(each)) for each in scores),
-        rising=sum(len({*each}) > 1 and each == sorted(each) for each in scores),
-        retries=sum(answer.retries for answer in answers),
-        latency_ms={f"p{p}": round(float(v), 3) for p, v in zip(PERCENTILES, values, strict=True)},
-    )
 
 
 def _note_list(record: pulled_dataset.ListRecord) -> Sequence[str]:

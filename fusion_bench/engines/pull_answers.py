@@ -185,9 +185,24 @@ class PullWork:
             workers = range(self.connector.concurrency)
             await asyncio.gather(*(self._take_questions(session, left) for _ in workers))
             if self._errors:
-                raise self._with_remedy(self._errors[0])
+                error = self._errors[0]
+                if isinstance(error, ProviderError):
+                    resume = RESUME_ANEW if self.options.start_over else RESUME
+                    error = ProviderError(
+                        f"{error} ({self._known} of {len(self.questions)} answers are stored in "
+                        f"{self.store.where}: {resume})",
+                        kind=error.kind,
+                    )
+                raise error
             if self.options.all_texts:
-                await self._list_documents(session)
+                listing: Any = session  # a ListingSession
+                place: JsonValue = None
+                while True:  # page by page
+                    call = partial(listing.read_documents, place)
+                    page, place = await _call_patiently(call, self.connector)
+                    self.documents |= {hit.document: hit.text for hit in page}
+                    if place is None or not page:
+                        break
             if missing:
                 fingerprint = await _read_fingerprint(session, self.connector)
                 self.is_changed = fingerprint != self.fingerprint
@@ -223,16 +238,6 @@ class PullWork:
         if known != identity:
             store.save_identity(identity)
 
-    async def _list_documents(self, session: Any) -> None:  # noqa: ANN401 - a ListingSession
-        """Read every document of the index, page by page."""
-        place: JsonValue = None
-        while True:
-            call = partial(session.read_documents, place)
-            page, place = await _call_patiently(call, self.connector)
-            self.documents |= {hit.document: hit.text for hit in page}
-            if place is None or not page:
-                return
-
     async def _take_questions(self, session: EngineSession, left: Iterator[Question]) -> None:
         while not self._errors and (question := next(left, None)) is not None:
             if question.query.id in self.failed:
@@ -241,36 +246,41 @@ class PullWork:
                 answer = await self._ask(session, question)
                 self.store.save_answer(question.key, answer)
             except FusionBenchError as error:
-                self._record_failure(question, error)
+                self._failures_in_row += 1
+                is_passing = (
+                    isinstance(error, ProviderError) and self._failures_in_row < MOST_FAILURES
+                )
+                if self.options.skip_failed and is_passing:
+                    self.failed.setdefault(question.query.id, f"{question.plan.name}: {error}")
+                elif isinstance(error, ProviderError):
+                    where = f"{question.plan.name}, query {question.query.id!r}"
+                    self._errors.append(ProviderError(f"{where}: {error}", kind=error.kind))
+                else:
+                    self._errors.append(error)
                 continue
             self._failures_in_row = 0
             self._known += 1
             self.asked += 1
             self.on_progress(self._known, len(self.questions))
 
-    def _record_failure(self, question: Question, error: FusionBenchError) -> None:
-        self._failures_in_row += 1
-        is_passing = isinstance(error, ProviderError) and self._failures_in_row < MOST_FAILURES
-        if self.options.skip_failed and is_passing:
-            self.failed.setdefault(question.query.id, f"{question.plan.name}: {error}")
-        elif isinstance(error, ProviderError):
-            where = f"{question.plan.name}, query {question.query.id!r}"
-            self._errors.append(ProviderError(f"{where}: {error}", kind=error.kind))
-        else:
-            self._errors.append(error)
-
     async def _ask(self, session: EngineSession, question: Question) -> Answer:
         """The answer to one question, after retries."""
+        plan, query, texts = question.plan, question.query, self.options.texts
         connector, calls, started = self.connector, 0, 0.0
 
         async def ask_once() -> Sequence[Hit]:
             nonlocal calls, started
             calls += 1
             async with self._limiter.acquire_slot():
+                answer = (
+                    session.read_fused(query, depth=plan.depth, texts=texts)
+                    if plan.is_fused
+                    else session.read_source(plan.name, query, depth=plan.depth, texts=texts)
+                )
                 started = time.monotonic()
-                hits = await _limit_call(self._read_list(session, question), connector.timeout)
+                hits = await _limit_call(answer, connector.timeout)
                 seconds.append(time.monotonic() - started)
-            checked = check_hits(hits, question.plan.depth)
+            checked = check_hits(hits, plan.depth)
             surplus.append(len(hits) - len(checked))
             return checked
 
@@ -284,22 +294,6 @@ class PullWork:
         )
         hits = await call_with_retries(ask_once, rules.choose_wait)
         return Answer(tuple(hits), surplus[-1], round(1e3 * seconds[-1], 3), calls - 1)
-
-    def _read_list(self, session: EngineSession, question: Question) -> Awaitable[Sequence[Hit]]:
-        plan, query, texts = question.plan, question.query, self.options.texts
-        if plan.is_fused:
-            return session.read_fused(query, depth=plan.depth, texts=texts)
-        return session.read_source(plan.name, query, depth=plan.depth, texts=texts)
-
-    def _with_remedy(self, error: FusionBenchError) -> FusionBenchError:
-        if not isinstance(error, ProviderError):
-            return error
-        resume = RESUME_ANEW if self.options.start_over else RESUME
-        return ProviderError(
-            f"{error} ({self._known} of {len(self.questions)} answers are stored in "
-            f"{self.store.where}: {resume})",
-            kind=error.kind,
-        )
 
 
 async def _limit_call(call: Awaitable[Any], seconds: float) -> Any:  # noqa: ANN401 - of the call

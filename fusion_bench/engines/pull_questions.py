@@ -49,7 +49,19 @@ def find_vectors(
         DataError: A vector is missing or breaks a rule.
         ProviderError: An encoder failed.
     """
-    _refuse_unused(connector, default)
+    sources = connector.legs.items()
+    for leg, settings in sources:
+        if settings.query_form == "text" and (settings.vectors or settings.encoder):
+            key = "vectors" if settings.vectors else "encoder"
+            raise ConfigError(f"legs.{leg}.{key}: this leg searches by the text: leave {key!r} out")
+    is_used = any(
+        settings.query_form != "text" and settings.vectors is None and settings.encoder is None
+        for _, settings in sources
+    )
+    if default is not None and not is_used:
+        raise ConfigError(
+            f"--vectors {default}: no leg needs them: each searches by the text, or names its own"
+        )
     known: dict[str, Vectors] = {}
     vectors: dict[str, Vectors] = {}
     for name, source in connector.legs.items():
@@ -70,29 +82,6 @@ def find_vectors(
             for query in texts
         }
     return vectors
-
-
-def _refuse_unused(connector: Connector, default: Path | None) -> None:
-    """Refuse vectors that no source would search by.
-
-    Raises:
-        ConfigError: There are such vectors.
-    """
-    sources = connector.legs.items()
-    for name, source in sources:
-        if source.query_form == "text" and (source.vectors or source.encoder):
-            key = "vectors" if source.vectors else "encoder"
-            raise ConfigError(
-                f"legs.{name}.{key}: this leg searches by the text: leave {key!r} out"
-            )
-    is_used = any(
-        source.query_form != "text" and source.vectors is None and source.encoder is None
-        for _, source in sources
-    )
-    if default is not None and not is_used:
-        raise ConfigError(
-            f"--vectors {default}: no leg needs them: each searches by the text, or names its own"
-        )
 
 
 def _read_vectors(

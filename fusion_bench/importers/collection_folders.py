@@ -357,7 +357,17 @@ def _read_mteb_folder(folder: Path, splits: Sequence[str] = ()) -> ImportedColle
     Raises:
         DataError: A part is missing, or a file breaks a rule.
     """
-    root = _find_snapshot(folder)
+    root, snapshots = folder, folder / "snapshots"
+    if snapshots.is_dir():  # of the hub's cache: the revision that ``refs/main`` names
+        revisions = sorted(path.name for path in snapshots.iterdir() if path.is_dir())
+        main = folder / "refs" / "main"
+        named = read_regular_text(main).strip() if main.is_file() else ""
+        if named not in revisions and len(revisions) != 1:
+            raise DataError(
+                f"{snapshots}: {len(revisions)} revisions, and refs/main names none of them: name "
+                "the folder of one"
+            )
+        root = snapshots / (named if named in revisions else revisions[0])
     if not (root / "corpus").is_dir():
         return _read_beir_folder(root, splits)
     corpus, queries = _list_parquet(root / "corpus"), _list_parquet(root / "queries")
@@ -373,28 +383,6 @@ def _read_mteb_folder(folder: Path, splits: Sequence[str] = ()) -> ImportedColle
     name = resolve_path(folder).name
     match = HUB_FOLDER.fullmatch(name)
     return replace(read, name=name if match is None else match["name"], origin=str(folder))
-
-
-def _find_snapshot(folder: Path) -> Path:
-    """The folder with the files: of the hub's cache, the revision that ``refs/main`` names.
-
-    Raises:
-        DataError: The cache holds no revision, or several and none is named.
-    """
-    snapshots = folder / "snapshots"
-    if not snapshots.is_dir():
-        return folder
-    revisions = sorted(path.name for path in snapshots.iterdir() if path.is_dir())
-    main = folder / "refs" / "main"
-    named = read_regular_text(main).strip() if main.is_file() else ""
-    if named in revisions:
-        return snapshots / named
-    if len(revisions) == 1:
-        return snapshots / revisions[0]
-    raise DataError(
-        f"{snapshots}: {len(revisions)} revisions, and refs/main names none of them: name the "
-        "folder of one"
-    )
 
 
 def _list_parquet(folder: Path) -> list[Path]:

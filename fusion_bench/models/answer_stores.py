@@ -101,27 +101,29 @@ class ScoreStore(DigestedStore):
             )
         if version == 0:
             self._create_tables()
-        elif version == 1:
-            self._add_digests()
-
-    def _add_digests(self) -> None:
-        """Take over a store of version 1, all of it or nothing."""
-        with self._db:
-            self._db.execute("BEGIN IMMEDIATE")
-            if self._db.execute("PRAGMA user_version").fetchone() != (1,):
-                return  # another process was faster
-            for read, replace in TAKE_OVER:
-                rows = self._db.execute(read).fetchall()
-                changed = [(add_line_digest(str(value), about), key) for key, about, value in rows]
-                self._db.executemany(replace, changed)
-            self._db.execute(f"PRAGMA user_version = {self.version}")
+        elif version == 1:  # its store is taken over, all of it or nothing
+            with self._db:
+                self._db.execute("BEGIN IMMEDIATE")
+                if self._db.execute("PRAGMA user_version").fetchone() != (1,):
+                    return  # another process was faster
+                for read, replace in TAKE_OVER:
+                    rows = self._db.execute(read).fetchall()
+                    changed = [(add_line_digest(str(v), about), key) for key, about, v in rows]
+                    self._db.executemany(replace, changed)
+                self._db.execute(f"PRAGMA user_version = {self.version}")
 
     def read_scores(
         self, identity: Identity, query: str, documents: Sequence[str]
     ) -> list[float | None]:
         """The score of each document text; None where none is stored."""
         keys = [_score_key(identity, query, document) for document in documents]
-        scores = {key: self._parse_score(key, value) for key, value in self._read_values(keys)}
+        scores: dict[str, float] = {}
+        for key, value in self._read_values(keys):
+            score: Any = value.get("score")
+            is_number = isinstance(score, int | float) and not isinstance(score, bool)
+            if not is_number or not abs(score) <= sys.float_info.max:
+                self._refuse_row("scores", key)
+            scores[key] = float(score)
         return [scores.get(key) for key in keys]
 
     def _read_values(self, keys: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
@@ -130,13 +132,6 @@ class ScoreStore(DigestedStore):
         with self._wrap_errors():
             rows = self._db.execute(statement, (json.dumps(keys),)).fetchall()
         return [(key, self._parse_value("scores", key, value)) for key, value in rows]
-
-    def _parse_score(self, key: str, value: Mapping[str, Any]) -> float:
-        score: Any = value.get("score")
-        is_number = isinstance(score, int | float) and not isinstance(score, bool)
-        if not is_number or not abs(score) <= sys.float_info.max:
-            self._refuse_row("scores", key)
-        return float(score)
 
     def _refuse_row(self, table: str, key: str) -> NoReturn:
         column = "run" if table == "events" else "key"
@@ -238,7 +233,11 @@ def lock_models(store: Path, identities: Iterable[Identity]) -> Iterator[None]:
         store: The file of the score store.
         identities: The models as configured.
     """
-    labels = {_lock_path(store, identity): identity.label for identity in identities}
+    labels: dict[Path, str] = {}
+    for identity in identities:
+        digest = hashlib.sha256(json.dumps(astuple(identity)).encode()).hexdigest()[:16]
+        # Stores of two names that lead to one file have one lock.
+        labels[Path(f"{os.path.realpath(store)}.{digest}.lock")] = identity.label
     with ExitStack() as stack:
         for path in sorted(labels):  # in one order, or two runs would wait for each other
             lock = _wait_for_lock(path, f"{store}: another run asks {labels[path]}")
@@ -268,12 +267,6 @@ def _wait_for_lock(path: Path, conflict: str) -> int | None:
             log.warning("%s and keeps its scores there: waiting for its end", conflict)
         has_waited = True
     return None
-
-
-def _lock_path(store: Path, identity: Identity) -> Path:
-    """The file that is locked; stores of two names that lead to one file have one lock."""
-    digest = hashlib.sha256(json.dumps(astuple(identity)).encode()).hexdigest()[:16]
-    return Path(f"{os.path.realpath(store)}.{digest}.lock")
 
 
 class RecentScores:

@@ -116,26 +116,21 @@ class ConnectedClassifier:
         """Ask for the type of a query; a score for each type."""
         client = self._client
         data = await self._remote.post_json(client.path, client.build_request(query, documents))
-        answer = self._clear_answer(parse_answer(data, self._remote.quote_text))
+        answer = parse_answer(data, self._remote.quote_text)
+        redact = self._remote.redact_text
+        cleared = {  # without the API key, and with no more texts than an honest answer has
+            "entities": tuple(redact(text[:MAX_LENGTH]) for text in answer.entities[:MAX_TEXTS]),
+            "expanded_queries": tuple(
+                redact(text[:MAX_LENGTH]) for text in answer.expanded_queries[:MAX_TEXTS]
+            ),
+        }
+        answer = answer.model_copy(update=cleared)
         self._store.save_answer(self.identity, query, answer.model_dump_json())
         by_type = dict(zip(TYPES, answer.scores, strict=True))
         return Reply(
             tuple(by_type[name] for name in documents),
             self._remote.read_name(text_at(data, "model")),
             client.parse_usage(data),
-        )
-
-    def _clear_answer(self, answer: ModelAnswer) -> ModelAnswer:
-        """The answer without the API key, and with no more texts than an honest one has."""
-
-        def clear_texts(texts: Sequence[str]) -> tuple[str, ...]:
-            return tuple(self._remote.redact_text(text[:MAX_LENGTH]) for text in texts[:MAX_TEXTS])
-
-        return answer.model_copy(
-            update={
-                "entities": clear_texts(answer.entities),
-                "expanded_queries": clear_texts(answer.expanded_queries),
-            }
         )
 
 

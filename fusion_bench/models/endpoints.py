@@ -7,6 +7,7 @@ import hashlib
 import json
 import logging
 import random
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import astuple, dataclass
@@ -14,19 +15,59 @@ from operator import add
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, Self, TypeAlias, TypeVar
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator
 
 from fusion_bench.config.models import MOST_WORKERS, StrictModel
-from fusion_bench.config.server_fields import HttpServerModel
 from fusion_bench.errors import ConfigError, FusionBenchError, ProviderError
 from fusion_bench.models.answer_stores import AnswerStore
 from fusion_bench.util.api_keys import ApiKey
 from fusion_bench.util.files import read_regular_text
-from fusion_bench.util.http_client import JsonClient, open_client
+from fusion_bench.util.http_client import JsonClient, check_url, open_client
 from fusion_bench.util.json_text import count_at, malformed_error, mapping_at, message_at
 from fusion_bench.util.optional_imports import import_optional
 
 T = TypeVar("T")
+
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+
+
+class ServerModel(StrictModel):
+    """A configuration with a ``base_url`` or ``url``, and a ``key``: a variable's name, or None."""
+
+    @field_validator("base_url", "url", check_fields=False)
+    @classmethod
+    def _check_url(cls, value: str, info: ValidationInfo) -> str:
+        try:
+            return check_url(value, name=info.field_name or "url")
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+
+    @field_validator("key", mode="before", check_fields=False)
+    @classmethod
+    def _check_key_name(cls, value: object) -> object:
+        """The name of a variable; whatever else is given may be a key, and is not shown.
+
+        Raises:
+            ValueError: It is no such name.
+        """
+        if value is None or (isinstance(value, str) and _VARIABLE.fullmatch(value)):
+            return value
+        raise ValueError(
+            "the name of an environment variable is needed, such as MY_API_KEY, which holds the "
+            "API key (what was given is not shown)"
+        )
+
+
+class HttpServerModel(ServerModel):
+    """A server that is asked by HTTP.
+
+    Attributes:
+        allow_http: Whether a key may be sent to another machine without TLS, where whoever is
+            between reads it.
+    """
+
+    allow_http: bool = False
+
 
 RepeatedKind: TypeAlias = Literal["rate_limit", "connection", "server", "timeout"]
 #: Failures of a server that is busy or down.

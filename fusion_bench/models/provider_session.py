@@ -153,21 +153,16 @@ class ProviderSession:
         except TimeoutError:
             raise _timeout_error(self.identity.label, deadline or 0.0) from None
         try:
-            return await self._score_query(query, texts, until)
+            if self.identity.space != "order":
+                return await self._score_missing(query, texts, until)
+            # Scores of one list cannot be compared with another's.
+            async with self._guard_call(until) as state:
+                reply = await self._call_once(query, texts, state)
+            return RerankAnswer(
+                reply.scores, self.identity, documents_asked=len(texts), unread=reply.unread
+            )
         finally:
             turn.release()
-
-    async def _score_query(
-        self, query: str, texts: Sequence[str], until: float | None
-    ) -> RerankAnswer:
-        # Scores of one list cannot be compared with another's.
-        if self.identity.space != "order":
-            return await self._score_missing(query, texts, until)
-        async with self._guard_call(until) as state:
-            reply = await self._call_once(query, texts, state)
-        return RerankAnswer(
-            reply.scores, self.identity, documents_asked=len(texts), unread=reply.unread
-        )
 
     async def _score_missing(
         self, query: str, texts: Sequence[str], until: float | None
@@ -183,7 +178,12 @@ class ProviderSession:
             distinct = list(dict.fromkeys(missing))
             asked += len(distinct)
             async with self._guard_call(until) as state:
-                await self._ask_batches(query, distinct, state)
+                size = int(min(self._reranker.batch, self._largest_batch))
+                batches = [distinct[i : i + size] for i in range(0, len(distinct), size)]
+                calls = (self._call_in_parts(query, batch, state) for batch in batches)
+                for outcome in await asyncio.gather(*calls, return_exceptions=True):
+                    if isinstance(outcome, BaseException):
+                        raise outcome
         raise ProviderError(
             f"{self.identity.label}: the model keeps changing between calls", kind="malformed"
         )
@@ -214,15 +214,6 @@ class ProviderSession:
             raise
         self.breaker.record_success(ticket)
 
-    async def _ask_batches(self, query: str, texts: Sequence[str], state: CallState) -> None:
-        """Call the provider for all batches; an error is raised after all have ended."""
-        size = int(min(self._reranker.batch, self._largest_batch))
-        batches = [texts[i : i + size] for i in range(0, len(texts), size)]
-        calls = (self._call_in_parts(query, batch, state) for batch in batches)
-        for outcome in await asyncio.gather(*calls, return_exceptions=True):
-            if isinstance(outcome, BaseException):
-                raise outcome
-
     async def _call_in_parts(self, query: str, texts: Sequence[str], state: CallState) -> None:
         """Call the provider; split what it refuses as too large into halves."""
         try:
@@ -238,7 +229,21 @@ class ProviderSession:
     async def _call_once(self, query: str, texts: Sequence[str], state: CallState) -> Reply:
         async with self._rate_limiter.acquire_slot():
             reply, facts = await self._call_with_retries(query, texts, state)
-        self._store_reply(query, texts, reply, facts)
+        if reply.model is not None and reply.model != self._model:
+            self._store.save_model(self._reranker.identity, reply.model)
+            self._model = reply.model
+        identity = self.identity
+        event = {
+            "kind": "call",
+            "provider": identity.label,
+            "documents": len(texts),
+            "filled": len(reply.unread),
+            **facts,
+        }
+        is_kept = identity.space != "order"
+        scores = dict(zip(texts, reply.scores, strict=True)) if is_kept else {}
+        unread = {texts[position] for position in reply.unread}
+        self._store.save_scores(identity, query, scores, (self._run, event), unread=unread)
         return reply
 
     async def _call_with_retries(
@@ -274,25 +279,6 @@ class ProviderSession:
         except Exception as error:
             message = f"{self.identity.label}: {type(error).__name__}: {error}"
             raise ProviderError(message, kind="server", retry_after=math.inf) from error
-
-    def _store_reply(
-        self, query: str, texts: Sequence[str], reply: Reply, facts: Mapping[str, Any]
-    ) -> None:
-        if reply.model is not None and reply.model != self._model:
-            self._store.save_model(self._reranker.identity, reply.model)
-            self._model = reply.model
-        identity = self.identity
-        event = {
-            "kind": "call",
-            "provider": identity.label,
-            "documents": len(texts),
-            "filled": len(reply.unread),
-            **facts,
-        }
-        is_kept = identity.space != "order"
-        scores = dict(zip(texts, reply.scores, strict=True)) if is_kept else {}
-        unread = {texts[position] for position in reply.unread}
-        self._store.save_scores(identity, query, scores, (self._run, event), unread=unread)
 
 
 def _timeout_error(label: str, seconds: float) -> ProviderError:

@@ -36,7 +36,6 @@ from fusion_bench.models.reranker_protocol import Reranker, Usage
 from fusion_bench.models.rerankers import HttpProvider, Provider
 from fusion_bench.ranking.final_lists import rank_queries
 from fusion_bench.ranking.plain_systems import needs_fitting
-from fusion_bench.ranking.system_ranking import SystemRanking
 from fusion_bench.util.files import require_folder, resolve_path
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
@@ -138,36 +137,31 @@ def prepare_request(
         dataset = load_dataset(
             path, runs=system.base_runs, rerankers=fusing.reranker_names, every_query=None
         )
-    queries = tuple(_collect_candidates(dataset, fusing, split, documents_of(path)))
+    if split is not None and split not in dataset.splits:
+        where = f"--split: {dataset.name}"
+        raise UnknownNameError("split", split, dataset.splits, where=where)
+    texts = documents_of(path)
+    repeats: dict[str, list[QueryCandidates]] = {}
+    for runs in dataset.align_repeats([*dataset.runs]).common_repeats().repeats:
+        for query in _rank_candidates(dataset, fusing, runs, split, texts):
+            repeats.setdefault(query.id, []).append(query)
+    queries = []  # with the candidates of every repeat: a blend has each score that one asks for
+    for several in repeats.values():
+        # The union of the lists, by the best rank in any; of equal ranks the earlier list's.
+        pairs = itertools.chain.from_iterable(
+            itertools.zip_longest(*(query.candidates.items() for query in several))
+        )
+        candidates = dict(pair for pair in pairs if pair is not None)
+        queries.append(replace(several[0], candidates=candidates))
     return ScoringRequest(
         dataset.name,
         dataset.fingerprint,
         system,
         depth,
         split,
-        queries,
+        tuple(queries),
         repeats=dataset.count_repeats(),
     )
-
-
-def _collect_candidates(
-    dataset: Dataset, system: System, split: str | None, texts: Mapping[str, Document]
-) -> Iterator[QueryCandidates]:
-    """The candidates of every repeat, so that a blend has each score that a repeat asks for."""
-    if split is not None and split not in dataset.splits:
-        where = f"--split: {dataset.name}"
-        raise UnknownNameError("split", split, dataset.splits, where=where)
-    repeats: dict[str, list[QueryCandidates]] = {}
-    for runs in dataset.align_repeats([*dataset.runs]).common_repeats().repeats:
-        for query in _rank_candidates(dataset, system, runs, split, texts):
-            repeats.setdefault(query.id, []).append(query)
-    for several in repeats.values():
-        lists = [query.candidates for query in several]
-        # The union of the lists, by the best rank in any; of equal ranks the earlier list's.
-        pairs = itertools.chain.from_iterable(
-            itertools.zip_longest(*(each.items() for each in lists))
-        )
-        yield replace(several[0], candidates=dict(pair for pair in pairs if pair is not None))
 
 
 def _rank_candidates(
@@ -179,7 +173,9 @@ def _rank_candidates(
 ) -> Iterator[QueryCandidates]:
     """The candidates of one repeat."""
     for _, ranking in rank_queries(system, runs):
-        for q, query in enumerate(ranking.runs.queries):
+        ranked = ranking.runs
+        codes = ranked.documents if ranked.chunks is None else ranked.chunks
+        for q, query in enumerate(ranked.queries):
             known = dataset.queries.get(query)
             if split is not None and (known is None or known.split != split):
                 continue
@@ -188,26 +184,19 @@ def _rank_candidates(
                     f"{dataset.name}: query {query!r} has no 'text': give it one in the queries "
                     "file ('queries' of dataset.yaml)"
                 )
-            top = dict(_top_candidates(dataset.name, ranking, q, texts))
-            if top:
-                yield QueryCandidates(query, known.text, top)
-
-
-def _top_candidates(
-    dataset: str, ranking: SystemRanking, q: int, texts: Mapping[str, Document]
-) -> Iterator[tuple[str, str]]:
-    runs = ranking.runs
-    rows = np.arange(runs.offsets[q], runs.offsets[q + 1])
-    rows = rows[ranking.positions[rows] > 0]
-    codes = runs.documents if runs.chunks is None else runs.chunks
-    for row in rows[np.argsort(ranking.positions[rows])]:
-        name = runs.vocabulary[codes[row]]
-        if name not in texts:
-            raise DataError(
-                f"{dataset}: document {name!r}, a candidate of query {runs.queries[q]!r}, has "
-                "no text in 'documents' of dataset.yaml"
-            )
-        yield name, texts[name].text
+            rows = np.arange(ranked.offsets[q], ranked.offsets[q + 1])
+            rows = rows[ranking.positions[rows] > 0]
+            candidates: dict[str, str] = {}
+            for code in codes[rows[np.argsort(ranking.positions[rows])]]:
+                name = ranked.vocabulary[code]
+                if name not in texts:
+                    raise DataError(
+                        f"{dataset.name}: document {name!r}, a candidate of query {query!r}, has "
+                        "no text in 'documents' of dataset.yaml"
+                    )
+                candidates[name] = texts[name].text
+            if candidates:
+                yield QueryCandidates(query, known.text, candidates)
 
 
 def _run_key(work: ScoringRequest, provider: Provider) -> str:
@@ -262,7 +251,22 @@ async def _score_queries(
         on_progress(0, len(work.queries), budget.spent)
 
         async def score_query(query: QueryCandidates) -> None:
-            answers[query.id] = await _score_query(query, chain, deadline, store, run)
+            started = time.monotonic()
+            texts = [*query.candidates.values()]
+            answer = await chain.score_documents(query.text, texts, deadline)
+            if answer.documents_asked or answer.failures:
+                event = {
+                    "kind": "query",
+                    "query": query.id,
+                    "provider": answer.provider_label,
+                    "candidates": len(texts),
+                    "asked": answer.documents_asked,
+                    "latency_ms": 1e3 * (time.monotonic() - started),
+                    "degraded": answer.degraded_reason,
+                    "unread": [position + 1 for position in answer.unread],
+                }
+                store.record_event(run, event)
+            answers[query.id] = answer
             on_progress(len(answers), len(work.queries), budget.spent)
 
         # Enough queries to keep the first provider's slots busy.
@@ -302,31 +306,6 @@ async def _open_rerankers(
     for failure in errors:
         log.warning("not connected, so another provider is asked: %s", failure)
     return rerankers
-
-
-async def _score_query(
-    query: QueryCandidates,
-    chain: provider_session.ProviderChain,
-    deadline: float | None,
-    store: ScoreStore,
-    run: str,
-) -> provider_session.RerankAnswer:
-    started = time.monotonic()
-    texts = [*query.candidates.values()]
-    answer = await chain.score_documents(query.text, texts, deadline)
-    if answer.documents_asked or answer.failures:
-        event = {
-            "kind": "query",
-            "query": query.id,
-            "provider": answer.provider_label,
-            "candidates": len(texts),
-            "asked": answer.documents_asked,
-            "latency_ms": 1e3 * (time.monotonic() - started),
-            "degraded": answer.degraded_reason,
-            "unread": [position + 1 for position in answer.unread],
-        }
-        store.record_event(run, event)
-    return answer
 
 
 #: A list of which a greater share of the scores could not be read is degraded.

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source, read_yaml
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.data.records import Query
 from fusion_bench.errors import AlignmentError, ConfigError, DataError, UnknownNameError
 from fusion_bench.io.dataset_config import DatasetPaths, DatasetSpec
 from fusion_bench.io.dataset_edits import add_entries, format_entry
@@ -175,16 +174,10 @@ def read_texts(dataset: Path | None, options: RetrieveOptions | None = None) -> 
             'one {"id": …, "text": …} a line'
         )
     texts = {name: document.text for name, document in load_documents(documents).items()}
-    chosen = _choose_queries(load_queries(queries), queries, judged, options.split)
-    return SearchTexts(texts, chosen, queries, (documents, queries, *inputs))
-
-
-def _choose_queries(
-    known: Mapping[str, Query], path: Path, judged: set[str] | None, split: str | None
-) -> dict[str, str]:
+    known, split = load_queries(queries), options.split
     splits = {query.split for query in known.values() if query.split}
     if split is not None and split not in splits:
-        raise UnknownNameError("split", split, splits, where=f"--split: {path}")
+        raise UnknownNameError("split", split, splits, where=f"--split: {queries}")
     chosen = {
         name: query.text or ""
         for name, query in known.items()
@@ -192,13 +185,14 @@ def _choose_queries(
     }
     if not chosen:
         raise AlignmentError(
-            f"{path}: none of {len(known)} queries is judged (for example {next(iter(known))!r}): "
-            "check that the qrels use the same query ids, or search for all with --unjudged"
+            f"{queries}: none of {len(known)} queries is judged (for example "
+            f"{next(iter(known))!r}): check that the qrels use the same query ids, or search for "
+            "all with --unjudged"
         )
     blank = next((name for name, text in chosen.items() if not text.strip()), None)
     if blank is not None:
-        raise DataError(f"{path}: query {blank!r} has no 'text': give it one")
-    return chosen
+        raise DataError(f"{queries}: query {blank!r} has no 'text': give it one")
+    return SearchTexts(texts, chosen, queries, (documents, queries, *inputs))
 
 
 def _read_planned_spec(path: Path, entry: Mapping[str, object]) -> tuple[DatasetSpec, Source]:

@@ -114,7 +114,7 @@ class TrialRecord(ReportRecord):
 
 
 class Gain(Difference):
-    """Tuned − default on one set of queries; see ``tune.gains``.
+    """Tuned − default on one set of queries; see ``tune.held_out``.
 
     Attributes:
         default: Mean of the default.

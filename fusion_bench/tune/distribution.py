@@ -94,13 +94,6 @@ class DaskExecutor(Executor):
         ):
             return address
         self._addresses[self._number] = None
-        running = self._wait_for_workers()
-        address = min(running, key=lambda name: (self._addresses.count(name), name))
-        self._addresses[self._number] = address
-        return address
-
-    def _wait_for_workers(self) -> list[str]:
-        """The workers that take calls, as soon as there is one."""
         end = time.monotonic() + self._return_seconds
         while not (running := running_workers(self._client)):
             if time.monotonic() > end:
@@ -108,7 +101,9 @@ class DaskExecutor(Executor):
                     f"cluster: no worker for {self._return_seconds:g} seconds: start workers"
                 )
             time.sleep(CHECK_SECONDS / 5)
-        return running
+        address = min(running, key=lambda name: (self._addresses.count(name), name))
+        self._addresses[self._number] = address
+        return address
 
 
 def running_workers(client: Any) -> list[str]:  # noqa: ANN401
@@ -283,7 +278,13 @@ class WorkerPool:
         results: dict[int, Any] = {}
         for _ in range(ATTEMPTS):
             pending = {i: call for i, call in enumerate(calls) if i not in results}
-            results |= self._try_calls(function, pending)
+            futures = {}
+            for i, (worker, argument) in pending.items():
+                with contextlib.suppress(BrokenExecutor):  # broken since the last batch
+                    futures[i] = self._executors[worker].submit(run_call, function, argument)
+            for i, future in futures.items():
+                with contextlib.suppress(BrokenExecutor):
+                    results[i] = future.result()
             if len(results) == len(calls):
                 return [results[i] for i in range(len(calls))]
             for worker in {calls[i][0] for i in pending if i not in results}:
@@ -298,17 +299,6 @@ class WorkerPool:
         """End the executors."""
         for executor in self._executors:
             executor.shutdown()
-
-    def _try_calls(self, function: Callable[..., Any], calls: Mapping[int, Any]) -> dict[int, Any]:
-        """The results of the calls whose executor did not break."""
-        futures, results = {}, {}
-        for i, (worker, argument) in calls.items():
-            with contextlib.suppress(BrokenExecutor):  # broken since the last batch
-                futures[i] = self._executors[worker].submit(run_call, function, argument)
-        for i, future in futures.items():
-            with contextlib.suppress(BrokenExecutor):
-                results[i] = future.result()
-        return results
 
 
 @dataclass(frozen=True, eq=False)

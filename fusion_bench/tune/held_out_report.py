@@ -27,7 +27,6 @@ from fusion_bench.evaluation.recommendation import prefer_least
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.measures import Measure
 from fusion_bench.ranking.plain_systems import fit_system
 from fusion_bench.report import tuning_records as model
 from fusion_bench.report.tuning_texts import PreferredSystem, recommend
@@ -35,18 +34,18 @@ from fusion_bench.stats.inference import find_rivals, infer_family
 from fusion_bench.stats.unjudged import (
     QueryBounds,
     UnjudgedDifference,
-    UnjudgedEvidence,
     compare_unjudged,
 )
 from fusion_bench.stats.values import MeasuredValues, Pair
 from fusion_bench.tune import sensitivity, trial_selection
 from fusion_bench.tune.crag import FittedThresholds, collect_evidence, fit_lists
-from fusion_bench.tune.gains import (
+from fusion_bench.tune.held_out import (
+    ClassTuning,
+    HeldOutEvaluation,
     UntunedSystem,
     compare_floor,
     estimate_needed,
 )
-from fusion_bench.tune.held_out import ClassTuning, HeldOutEvaluation
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import SearchResult, Trial
 
@@ -169,20 +168,19 @@ class HeldOutGains:
         kind = judgment_kind(self.dataset, [queries[q] for q in np.flatnonzero(held_out)])
         if kind == "complete":
             return None
-        first, second = map(self._measure_unjudged, (tuned, default))
+        first, second = (
+            evidence.select_queries(held_out)
+            for system in (tuned, default)
+            for evidence in measure_unjudged(system, objective.runs, [objective.measure])
+        )
         return compare_unjudged(
-            first.select_queries(held_out),
-            second.select_queries(held_out),
+            first,
+            second,
             groups=objective.runs.group_codes[held_out],
             alpha=self.evaluation.alpha,
             kind=kind,
             is_bounded=self.evaluation.is_bounded,
         )
-
-    def _measure_unjudged(self, system: System) -> UnjudgedEvidence:
-        """Count the unjudged documents of each query, over the repeats of the lists."""
-        [evidence] = measure_unjudged(system, self._objective.runs, [self._objective.measure])
-        return evidence
 
 
 def _build_system(point: model.ParetoPoint) -> System:
@@ -211,6 +209,9 @@ class HeldOutReport(HeldOutGains):
             provenance: Of the run.
         """
         result, front, verdicts = self.outcome.result, self._check_front(), self._verdict_fields()
+        objective, chosen = self._objective, self.outcome.chosen
+        split, tuning = self.evaluation.split, self.evaluation.tuning
+        settings = tuning.model_dump(mode="json", exclude=set(OMITTED))
         rows = np.flatnonzero(self._held_out).tolist()
         sides = self.pair.baseline.values, self.pair.candidate.values
         values = zip(*(side[rows].tolist() for side in sides), strict=True)
@@ -218,12 +219,29 @@ class HeldOutReport(HeldOutGains):
             name=name,
             dataset=self.dataset.name,
             fingerprint=self.dataset.fingerprint,
-            **self._setting_fields(),
+            system=objective.system.name,
+            measure=objective.measure.name,
+            split=split.origin,
+            split_seed=split.split_seed,
+            settings={**settings, "alpha": self.evaluation.alpha},
+            parameters=sensitivity.parameter_records(objective, split, chosen),
+            default=objective.system.resolved_config,
+            choice=model.ChosenTrial(
+                rule=tuning.choose,
+                trial=chosen.number,
+                params=dict(chosen.params),
+                config=self.system.resolved_config,
+            ),
+            folds=sensitivity.fold_records(objective, self.outcome.cross, self.default),
+            plateau=sensitivity.plateau_record(
+                objective, split, self.pair.candidate.values, tuning.seed
+            ),
+            importances=sensitivity.parameter_importances(objective.parameters, result.trials),
             **verdicts,
             **self._data_fields(),
             front=front,
             trials=tuple(model.TrialRecord(**vars(trial)) for trial in result.trials),
-            held_out_queries=tuple(self._objective.runs.queries[q] for q in rows),
+            held_out_queries=tuple(objective.runs.queries[q] for q in rows),
             held_out_values=tuple(values),
             list_trials=self.pair.baseline.count,
             interrupted=result.interrupted or bool(front and front.interrupted),
@@ -237,7 +255,11 @@ class HeldOutReport(HeldOutGains):
         front = self.outcome.front
         if front is None:
             return None
-        front = front.model_copy(update={"points": tuple(map(self._with_bounds, front.points))})
+        points = []
+        for point in front.points:
+            bounds = self._find_bounds(_build_system(point)) if point.is_shown else None
+            points.append(point.model_copy(update={"bounds": bounds.record}) if bounds else point)
+        front = front.model_copy(update={"points": tuple(points)})
         if "default" in front.best.roles:
             return front
         unjudged = self._compare_systems(_build_system(front.best), self._objective.system)
@@ -247,13 +269,6 @@ class HeldOutReport(HeldOutGains):
         return front.model_copy(
             update={"unjudged": unjudged.record, "is_contradicted": is_contradicted}
         )
-
-    def _with_bounds(self, point: model.ParetoPoint) -> model.ParetoPoint:
-        """A point with what is judged of it, where it is shown."""
-        if not point.is_shown:
-            return point
-        bounds = self._find_bounds(_build_system(point))
-        return point.model_copy(update={"bounds": bounds and bounds.record})
 
     def _find_bounds(self, system: System) -> QueryBounds | None:
         """Bounds of held-out values by unjudged documents; None if all are judged."""
@@ -304,34 +319,6 @@ class HeldOutReport(HeldOutGains):
                 },
             }
 
-    def _setting_fields(self) -> dict[str, Any]:
-        """Fields of the report on settings, choice and sensitivity."""
-        objective, outcome, chosen = self._objective, self.outcome, self.outcome.chosen
-        split, tuning = self.evaluation.split, self.evaluation.tuning
-        settings = tuning.model_dump(mode="json", exclude=set(OMITTED))
-        return {
-            "system": objective.system.name,
-            "measure": objective.measure.name,
-            "split": split.origin,
-            "split_seed": split.split_seed,
-            "settings": {**settings, "alpha": self.evaluation.alpha},
-            "parameters": sensitivity.parameter_records(objective, split, chosen),
-            "default": objective.system.resolved_config,
-            "choice": model.ChosenTrial(
-                rule=tuning.choose,
-                trial=chosen.number,
-                params=dict(chosen.params),
-                config=self.system.resolved_config,
-            ),
-            "folds": sensitivity.fold_records(objective, outcome.cross, self.default),
-            "plateau": sensitivity.plateau_record(
-                objective, split, self.pair.candidate.values, tuning.seed
-            ),
-            "importances": sensitivity.parameter_importances(
-                objective.parameters, outcome.result.trials
-            ),
-        }
-
     def _verdict_fields(self) -> dict[str, Any]:
         """The gains, the verdicts, and what unjudged documents could change."""
         evaluation, outcome = self.evaluation, self.outcome
@@ -348,6 +335,12 @@ class HeldOutReport(HeldOutGains):
             evaluation.tuning.min_gain,
             factor=evaluation.next_factor,
         )
+        other_means: dict[str, tuple[float, float]] = {}  # held-out, of the default and the choice
+        params = [self._objective.default_params, outcome.chosen.params]
+        for measure in self._objective.others:
+            values = replace(self._objective, measure=measure).evaluate_params(params)
+            default, tuned = values[:, self._held_out].mean(axis=1).tolist()
+            other_means[measure.name] = default, tuned
         return {
             "tune": evaluation.measure_gain(self.pair.select_queries(evaluation.split.tune)),
             "nested": cross
@@ -355,9 +348,7 @@ class HeldOutReport(HeldOutGains):
                 evaluation.pair_values(cross.values, self.default, cross.fold >= 0)
             ),
             "held_out": held_out,
-            "other_means": {
-                measure.name: self._measure_means(measure) for measure in self._objective.others
-            },
+            "other_means": other_means,
             "level": evaluation.verdict_level,
             "verdict_against_default": verdict,
             "needed": needed,
@@ -368,13 +359,6 @@ class HeldOutReport(HeldOutGains):
                 for fitted, gain in zip(self.thresholds, others, strict=True)
             ),
         }
-
-    def _measure_means(self, measure: Measure) -> tuple[float, float]:
-        """Held-out means of the default and of the chosen trial by another measure."""
-        params = [self._objective.default_params, self.outcome.chosen.params]
-        values = replace(self._objective, measure=measure).evaluate_params(params)
-        default, tuned = values[:, self._held_out].mean(axis=1).tolist()
-        return default, tuned
 
     @cached_property
     def _table(self) -> dict[str, UntunedSystem]:

@@ -128,7 +128,11 @@ class LookCounter:
             looks = (line for line in lines if isinstance(line, LedgerEntry))
             known = [*self._read_readonly(), *looks]
             opened.extend(item for item in known if item.asks_same(look))
-            return lines if opened else [*lines, self._number(look, known)]
+            if opened:
+                return lines
+            number = len(related_looks(known, look.contents)) + 1
+            level = look_level(number, self.alpha)
+            return [*lines, look.model_copy(update={"number": number, "level": level})]
 
         if self.path is None:
             return look.model_copy(update={"level": self.alpha / 2})
@@ -183,12 +187,6 @@ class LookCounter:
 
     def _read_all(self) -> list[LedgerEntry]:
         return self._read_readonly() + ([] if self.path is None else read_looks(self.path))
-
-    def _number(self, look: LedgerEntry, known: Sequence[LedgerEntry]) -> LedgerEntry:
-        """The look with the number and the level that follow from the looks before it."""
-        number = len(related_looks(known, look.contents)) + 1
-        level = look_level(number, self.alpha)
-        return look.model_copy(update={"number": number, "level": level})
 
 
 #: Of data in memory.

@@ -353,24 +353,22 @@ class TuningObjective:
         """
         keys = [params_key(params) for params in trials]
         new = {k: p for k, p in zip(keys, trials, strict=True) if k not in self._known_values}
-        fresh = dict(zip(new, self._compute_values(list(new.values())), strict=True))
+        try:
+            computed = self._evaluate_systems(
+                [self.build_system(params) for params in new.values()]
+            )
+        except FusionBenchError:
+            computed = np.full((len(new), len(self.runs.queries)), np.nan)
+            for row, params in zip(computed, new.values(), strict=True):
+                with contextlib.suppress(FusionBenchError):
+                    row[:] = self._evaluate_systems([self.build_system(params)])[0]
+        fresh = dict(zip(new, computed, strict=True))
         if (len(self._known_values) + len(fresh)) * len(self.runs.queries) <= MOST_VALUES:
             self._known_values.update(fresh)
         rows = [fresh[key] if key in fresh else self._known_values[key] for key in keys]
         values = np.array(rows).reshape(len(rows), len(self.runs.queries))
         make_readonly(values)
         return values
-
-    def _compute_values(self, trials: Sequence[Params]) -> FloatArray:
-        """Evaluate parameter sets, shape (T, Q), without the values that are known."""
-        try:
-            return self._evaluate_systems([self.build_system(params) for params in trials])
-        except FusionBenchError:
-            values = np.full((len(trials), len(self.runs.queries)), np.nan)
-            for row, params in zip(values, trials, strict=True):
-                with contextlib.suppress(FusionBenchError):
-                    row[:] = self._evaluate_systems([self.build_system(params)])[0]
-            return values
 
     def failure_reason(self, params: Params) -> str | None:
         """Why a trial cannot be computed; None = it can."""

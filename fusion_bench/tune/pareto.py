@@ -346,7 +346,28 @@ class ParetoSearch:
             return None
         costs = rerank_cost.reranker_costs(names, self.evaluation.tuning.effort, self.provenance)
         axes = comparable_axes(list(costs.values()))
-        evaluated, interrupted = self._evaluate_points(result, chosen, costs, axes)
+        tuning = self.evaluation.tuning
+        objective = self.evaluation.objective.subset_queries(self.evaluation.split.tune)
+        always = {trial.number: trial for trial in (result.default_trial, chosen)}.values()
+        also = [max_rerank_depth(objective.build_system(trial.params)) for trial in always]
+        ladder = depth_ladder(objective, rules.depths, also)
+        candidates = candidate_params(objective, result, chosen)
+        params = list(params_at_depths(objective, candidates, ladder, tuple(costs)))
+        more = 0 if rules.method == "depths" else rules.trials
+        total = len(params) + more
+        log = search.open_trial_log(self.log, objective, tuning.search_settings())
+        evaluated = EvaluatedPoints(
+            objective, costs, log=log, on_progress=lambda done: self.on_progress(done, total)
+        )
+        for trial in always:
+            evaluated.add_point(trial.params, trial.value)
+        interrupted = False
+        try:
+            evaluated.evaluate_params(params)
+            if more:
+                search_all_depths(evaluated, ladder, axes[-1], tuning, trials=more)
+        except KeyboardInterrupt:
+            interrupted = True
         return model.ParetoFront(
             method=rules.method,
             evaluations=evaluated.evaluations,
@@ -357,37 +378,6 @@ class ParetoSearch:
             efforts=tuple(cost.source for cost in costs.values()),
             interrupted=interrupted,
         )
-
-    def _evaluate_points(
-        self,
-        result: search.SearchResult,
-        chosen: search.Trial,
-        costs: Mapping[str, rerank_cost.RerankerCost],
-        axes: Sequence[rerank_cost.EffortAxis],
-    ) -> tuple[EvaluatedPoints, bool]:
-        """Evaluate the points; returns them, and whether the search was interrupted."""
-        tuning = self.evaluation.tuning
-        objective = self.evaluation.objective.subset_queries(self.evaluation.split.tune)
-        always = {trial.number: trial for trial in (result.default_trial, chosen)}.values()
-        also = [max_rerank_depth(objective.build_system(trial.params)) for trial in always]
-        ladder = depth_ladder(objective, tuning.front.depths, also)
-        candidates = candidate_params(objective, result, chosen)
-        params = list(params_at_depths(objective, candidates, ladder, tuple(costs)))
-        more = 0 if tuning.front.method == "depths" else tuning.front.trials
-        total = len(params) + more
-        log = search.open_trial_log(self.log, objective, tuning.search_settings())
-        evaluated = EvaluatedPoints(
-            objective, costs, log=log, on_progress=lambda done: self.on_progress(done, total)
-        )
-        for trial in always:
-            evaluated.add_point(trial.params, trial.value)
-        try:
-            evaluated.evaluate_params(params)
-            if more:
-                search_all_depths(evaluated, ladder, axes[-1], tuning, trials=more)
-        except KeyboardInterrupt:
-            return evaluated, True
-        return evaluated, False
 
 
 def candidate_params(

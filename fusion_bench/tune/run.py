@@ -27,7 +27,7 @@ from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.report.write import write_tuning
 from fusion_bench.tune.abstain import fit_threshold
 from fusion_bench.tune.distribution import find_database_file, open_workers, show_address
-from fusion_bench.tune.gains import evaluate_untuned
+from fusion_bench.tune.held_out import evaluate_untuned
 from fusion_bench.tune.looks import find_ledger
 from fusion_bench.tune.objective import (
     ObjectivePaths,

@@ -86,11 +86,14 @@ def refuse_other_search(line: str, path: Path, identity: Fingerprint) -> None:
     """
     text = strip_line_digest(line, "")
     if text is None:
-        if _is_earlier_version(line):
-            raise ConfigError(
-                f"{path}:1: an earlier version wrote this log, without what its values depend on: "
-                f"search again: delete it (rm {shlex.quote(str(path))}), and run the same command"
-            )
+        with contextlib.suppress(ValueError, RecursionError):
+            head = json.loads(line)
+            if isinstance(head, dict) and head.get("version") == 1 and "search" in head:
+                raise ConfigError(
+                    f"{path}:1: an earlier version wrote this log, without what its values depend "
+                    f"on: search again: delete it (rm {shlex.quote(str(path))}), and run the same "
+                    "command"
+                )
         _refuse_line(f"{path}:1", "move the file away")
     head = _parse_json(text, f"{path}:1")
     try:
@@ -162,14 +165,6 @@ def _refuse_line(where: str, remedy: str) -> NoReturn:
     )
 
 
-def _is_earlier_version(line: str) -> bool:
-    try:
-        head = json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(head, dict) and head.get("version") == 1 and "search" in head
-
-
 TrialOrigin: TypeAlias = Literal["default", "seed", "sampler", "frozen"]
 
 
@@ -225,7 +220,20 @@ class TrialLog:
         if path is not None:
             make_output_folder(path.parent)
             path.touch()
-            self._read_file(path, identity or Fingerprint({}), limits)
+            identity = identity or Fingerprint({})
+            data = read_regular(path)
+            whole = data[: data.rfind(b"\n") + 1]
+            if len(whole) < len(data):  # the process was killed while it wrote this line
+                os.truncate(path, len(whole))
+            head, *lines = whole.decode(errors="replace").split("\n")
+            if head:
+                refuse_other_search(head, path, identity)
+            else:
+                self._append_records([describe_search(identity)])
+            self._head = identity.digest
+            for number, line in enumerate(lines[:-1], 2):
+                params, value = read_trial(line, f"{path}:{number}", self._head, limits)
+                self._values[params_key(params)] = value
 
     def __len__(self) -> int:
         return len(self._values)
@@ -260,21 +268,6 @@ class TrialLog:
             texts = (json.dumps(record, separators=(",", ":")) for record in records)
             lines = [add_line_digest(text, self._head) for text in texts]
             append_whole(self._path, "".join(f"{line}\n" for line in lines).encode())
-
-    def _read_file(self, path: Path, identity: Fingerprint, limits: tuple[float, float]) -> None:
-        data = read_regular(path)
-        whole = data[: data.rfind(b"\n") + 1]
-        if len(whole) < len(data):  # the process was killed while it wrote this line
-            os.truncate(path, len(whole))
-        head, *lines = whole.decode(errors="replace").split("\n")
-        if head:
-            refuse_other_search(head, path, identity)
-        else:
-            self._append_records([describe_search(identity)])
-        self._head = identity.digest
-        for number, line in enumerate(lines[:-1], 2):
-            params, value = read_trial(line, f"{path}:{number}", self._head, limits)
-            self._values[params_key(params)] = value
 
 
 #: The samplers that go through every point.

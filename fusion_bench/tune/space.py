@@ -329,10 +329,15 @@ def build_search_space(
             for path, given in ranges.items()
             if isinstance(given, ParameterRange)
         }
-        _refuse_shared_paths(system, explicit)
-        offered = [*declared_parameters(system), *_method_parameters(system, explicit)]
+        key, classes = system.class_key, tuple(system.class_configs or ())
+        for path in explicit:
+            if key is not None and classes and path.startswith(("fusion.", "blend.")):
+                raise ConfigError(
+                    f"{path}: this system has parameters for each {key.title}: name one, such as "
+                    f"{key.key}.{classes[0]}.{path}"
+                )
         asked = [path for path, given in ranges.items() if given == DECLARED]
-        parameters = merge_parameters(_select_parameters(offered, asked, explicit))
+        parameters = merge_parameters(_select_parameters(system, asked, explicit))
     if not parameters:
         raise ConfigError("tune: nothing to tune: the system's methods declare no parameters")
     _refuse_overlaps(parameters)
@@ -353,17 +358,6 @@ def build_search_space(
         except ConfigError as error:
             raise ConfigError(f"tune: {parameter.path}: {error}") from None
     return ordered
-
-
-def _refuse_shared_paths(system: System, paths: Iterable[str]) -> None:
-    """Raise for a path of all queries in a system with parameters by class."""
-    key, classes = system.class_key, tuple(system.class_configs or ())
-    for path in paths:
-        if key is not None and classes and path.startswith(("fusion.", "blend.")):
-            raise ConfigError(
-                f"{path}: this system has parameters for each {key.title}: name one, such as "
-                f"{key.key}.{classes[0]}.{path}"
-            )
 
 
 def preset_params(
@@ -400,21 +394,22 @@ def _part_parameters(system: System, part: str, method: str) -> Iterator[Paramet
             yield real(f"weights_by_type.{query_type}.{key}", 0.0, 1.0)
 
 
-def _method_parameters(system: System, explicit: Mapping[str, Parameter]) -> Iterator[Parameter]:
-    """Parameters of the methods among ``fusion.method`` and ``blend.method``."""
+def _select_parameters(
+    system: System, asked: Sequence[str], explicit: Mapping[str, Parameter]
+) -> Iterator[Parameter]:
+    """Yield the parameters with a range, and those that are declared and asked for.
+
+    A choice of ``fusion.method`` or ``blend.method`` asks for the parameters of each method.
+    """
+    yield from explicit.values()
+    methods = {f"{part}.method" for part in ("fusion", "blend")} & set(explicit)
+    offered = [*declared_parameters(system)]
     for part in ("fusion", "blend"):
         path = f"{part}.method"
         for method in explicit[path].choices if path in explicit else ():
             for parameter in _part_parameters(system, part, str(method)):
                 inside = parameter.path.startswith(part)
-                yield parameter.add_condition(path, method) if inside else parameter
-
-
-def _select_parameters(
-    offered: Sequence[Parameter], asked: Sequence[str], explicit: Mapping[str, Parameter]
-) -> Iterator[Parameter]:
-    yield from explicit.values()
-    methods = {f"{part}.method" for part in ("fusion", "blend")} & set(explicit)
+                offered.append(parameter.add_condition(path, method) if inside else parameter)
     for path in asked:
         if not any(_is_below(parameter.path, path) for parameter in offered):
             known = ", ".join(dict.fromkeys(parameter.path for parameter in offered))

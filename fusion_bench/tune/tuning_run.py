@@ -16,7 +16,6 @@ import numpy as np
 
 from fusion_bench.checks.lint import describe_dataset, lint_systems
 from fusion_bench.checks.query_warnings import find_near_duplicates
-from fusion_bench.checks.records import LintFinding
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.query_types import BY_TYPE, PREDICTED_TYPE, ClassKey
@@ -28,8 +27,7 @@ from fusion_bench.experiment.system import PerTypeConfig, System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.ranking.plain_systems import resolve_classes
 from fusion_bench.report.tuning_records import TuningReport
-from fusion_bench.tune.gains import UntunedSystem
-from fusion_bench.tune.held_out import ClassTuning, HeldOutEvaluation
+from fusion_bench.tune.held_out import ClassTuning, HeldOutEvaluation, UntunedSystem
 from fusion_bench.tune.held_out_report import HeldOutReport, SearchOutcome
 from fusion_bench.tune.looks import UNCOUNTED, LookCounter, open_held_out_look
 from fusion_bench.tune.objective import TuningObjective
@@ -192,9 +190,16 @@ class TuningRun:
             split_seed=tuning.split_seed,
             held_out=tuning.held_out,
         )
-        run = replace(self, tuning=self._settle_sampler())
-        tuning, split = fit_default_folds(objective.runs.groups, split, run.tuning)
-        run = replace(run, tuning=tuning)
+        if tuning.sampler == "auto":  # the log's sampler; machines can share Optuna's only
+            log = self._log(LOG)
+            earlier = None if log is None or not log.exists() else read_sampler(log)
+            sampler = "tpe" if self.storage is not None else earlier
+            if sampler is None:
+                settings = tuning.search_settings()
+                sampler = settle_sampler(settings, objective.parameters).sampler
+            tuning = tuning.model_copy(update={"sampler": sampler})
+        tuning, split = fit_default_folds(objective.runs.groups, split, tuning)
+        run = replace(self, tuning=tuning)
         evaluation = HeldOutEvaluation(
             objective,
             split,
@@ -205,23 +210,21 @@ class TuningRun:
         )
         outcome = run._search_all(evaluation, name)
         self.progress(f"{self.dataset.name}: evaluating", 1, 1)
-        report = run._evaluate(evaluation, outcome, name, provenance)
-        return report.model_copy(update={"lint": self._lint_systems(report)})
-
-    def _settle_sampler(self) -> TuneSettings:
-        """The settings; for ``auto``, with the log's sampler, or with what it stands for.
-
-        Several machines can share Optuna's samplers only.
-        """
-        if self.tuning.sampler != "auto":
-            return self.tuning
-        log = self._log(LOG)
-        earlier = None if log is None or not log.exists() else read_sampler(log)
-        sampler = "tpe" if self.storage is not None else earlier
-        if sampler is None:
-            search = self.tuning.search_settings()
-            sampler = settle_sampler(search, self.objective.parameters).sampler
-        return self.tuning.model_copy(update={"sampler": sampler})
+        look = None
+        if outcome.tests_a_change or tuning.crag is not None:
+            look = open_held_out_look(
+                self.looks, evaluation, outcome, experiment=name, date=provenance.created
+            )
+            evaluation = replace(evaluation, level=look.level, next_factor=look.next_factor)
+        held_out = HeldOutReport(evaluation, outcome, self.dataset, self.untuned)
+        report = held_out.make_record(name, provenance)
+        report = report if look is None else look.close(report)
+        tuned = parse_model(System, {**report.choice.config, "name": "tuned"})
+        systems = [self.objective.system, tuned]
+        facts = [describe_dataset(self.dataset)]
+        findings = lint_systems(systems, facts, ignored=self.ignored, expected=self.expected)
+        lint = tuple(item.to_finding(None) for item in findings)
+        return report.model_copy(update={"lint": lint})
 
     def _search_all(self, evaluation: HeldOutEvaluation, name: str) -> SearchOutcome:
         """Search on the tuning queries, by fold, by class, and for the front."""
@@ -246,32 +249,6 @@ class TuningRun:
         except KeyboardInterrupt:
             result = replace(result, interrupted=True)
         return SearchOutcome(result, chosen, cross, per_type, front)
-
-    def _evaluate(
-        self,
-        evaluation: HeldOutEvaluation,
-        outcome: SearchOutcome,
-        name: str,
-        provenance: Provenance,
-    ) -> TuningReport:
-        """Count the look at the held-out queries, take it, and note its verdict."""
-        look = None
-        if outcome.tests_a_change or self.tuning.crag is not None:
-            look = open_held_out_look(
-                self.looks, evaluation, outcome, experiment=name, date=provenance.created
-            )
-            evaluation = replace(evaluation, level=look.level, next_factor=look.next_factor)
-        held_out = HeldOutReport(evaluation, outcome, self.dataset, self.untuned)
-        report = held_out.make_record(name, provenance)
-        return report if look is None else look.close(report)
-
-    def _lint_systems(self, report: TuningReport) -> tuple[LintFinding, ...]:
-        """Lint the default and the tuned system."""
-        tuned = parse_model(System, {**report.choice.config, "name": "tuned"})
-        systems = [self.objective.system, tuned]
-        facts = [describe_dataset(self.dataset)]
-        findings = lint_systems(systems, facts, ignored=self.ignored, expected=self.expected)
-        return tuple(item.to_finding(None) for item in findings)
 
     def _log(self, name: str) -> Path | None:
         return None if self.folder is None else self.folder / name

@@ -69,7 +69,12 @@ class SecretMatcher:
     def is_shown_in(self, text: str) -> bool:
         """Whether a message shows the secret or six characters of it."""
         texts = list(_decode_repeatedly(text))
-        return _has_piece(texts, self.__shown) or any(map(self._is_spread_over, texts))
+        letters = (_keep_letters(_fold(each[:SPREAD_TEXT])) for each in texts)
+        return _has_piece(texts, self.__shown) or any(
+            _covered_share(secret, short) or _is_subsequence(secret, short)
+            for short in letters
+            for secret in self.__letters
+        )
 
     def is_kept_in(self, text: str) -> bool:
         """Whether a text that is kept, and may be long, holds eight characters of the secret."""
@@ -91,14 +96,6 @@ class SecretMatcher:
             REDACTED if hidden[run.start()] else text[run.start() : run.end()] for run in runs
         )
         return REDACTED if self.is_kept_in(clear) else clear
-
-    def _is_spread_over(self, text: str) -> bool:
-        """Whether a short text shows the secret in small pieces, or letter by letter."""
-        letters = _keep_letters(_fold(text[:SPREAD_TEXT]))
-        return any(
-            _covered_share(secret, letters) or _is_subsequence(secret, letters)
-            for secret in self.__letters
-        )
 
 
 def _list_pieces(secret: str, size: int) -> _Pieces:
@@ -333,19 +330,8 @@ def hide_key(data: Any, key: ApiKey | None) -> Any:  # noqa: ANN401 - JSON
         data: An answer, as it was parsed.
         key: The key that the server got; None = none.
     """
-    if key is None or not key.matcher.is_kept_in("\n".join(_list_texts(data))):
-        return data  # one look at all texts: most answers show nothing
-    return _hide_texts(data, key)
-
-
-def hidden_reason(text: object) -> str | None:
-    """Why a text of an answer is not what the server sent; None = it is."""
-    if not isinstance(text, str) or MARK not in text:
-        return None
-    return "it shows the API key, or eight characters of it"
-
-
-def _list_texts(data: Any) -> list[str]:  # noqa: ANN401 - JSON
+    if key is None:
+        return data
     texts: list[str] = []
     values = [data]
     while values:
@@ -357,7 +343,15 @@ def _list_texts(data: Any) -> list[str]:  # noqa: ANN401 - JSON
             values.extend(value)
         elif isinstance(value, str | int):
             texts.append(str(value))
-    return texts
+    # One look at all texts: most answers show nothing.
+    return _hide_texts(data, key) if key.matcher.is_kept_in("\n".join(texts)) else data
+
+
+def hidden_reason(text: object) -> str | None:
+    """Why a text of an answer is not what the server sent; None = it is."""
+    if not isinstance(text, str) or MARK not in text:
+        return None
+    return "it shows the API key, or eight characters of it"
 
 
 def _hide_texts(data: Any, key: ApiKey) -> Any:  # noqa: ANN401 - JSON

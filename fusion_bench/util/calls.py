@@ -118,18 +118,14 @@ async def await_contained(work: Awaitable[T]) -> T:
         return await work
     except BaseException as error:
         contained = contain_error(error)
-        if contained is error or _ends_the_wait(error):
+        is_main = threading.current_thread() is threading.main_thread()
+        is_for_waiter = isinstance(error, KeyboardInterrupt) and is_main
+        if isinstance(error, asyncio.CancelledError):
+            task = asyncio.current_task()
+            is_for_waiter = task is None or task.cancelling() > 0
+        if contained is error or is_for_waiter:
             raise
         raise contained from error
-
-
-def _ends_the_wait(error: BaseException) -> bool:
-    """Whether whoever waits was canceled or interrupted."""
-    if isinstance(error, asyncio.CancelledError):
-        task = asyncio.current_task()
-        return task is None or task.cancelling() > 0
-    is_main = threading.current_thread() is threading.main_thread()
-    return isinstance(error, KeyboardInterrupt) and is_main
 
 
 def contain_error(error: BaseException) -> Exception:

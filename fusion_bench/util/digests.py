@@ -33,30 +33,24 @@ def hash_values(*values: Hashable) -> str:
     """
     sha = hashlib.sha256()
     for value in values:
-        kind, data = _encode(value)
+        if value is None:
+            kind, data = b"n", b""
+        elif isinstance(value, str):
+            kind, data = b"s", value.encode("utf-8", "surrogatepass")
+        elif isinstance(value, bytes):
+            kind, data = b"b", value
+        elif isinstance(value, int):
+            kind, data = b"i", str(int(value)).encode()
+        elif isinstance(value, np.ndarray):
+            kind, number = (b"F", "<f8") if value.dtype.kind == "f" else (b"I", "<i8")
+            data = np.ascontiguousarray(value.astype(number, copy=False)).tobytes()
+        else:
+            texts = [text.encode("utf-8", "surrogatepass") for text in value]
+            lengths = np.array([len(text) for text in texts], dtype="<i8").tobytes()
+            kind, data = b"t", len(texts).to_bytes(8, "little") + lengths + b"".join(texts)
         sha.update(kind + len(data).to_bytes(8, "little"))
         sha.update(data)
     return sha.hexdigest()
-
-
-def _encode(value: Hashable) -> tuple[bytes, bytes]:
-    """The kind of a value, one letter, and its bytes."""
-    if value is None:
-        return b"n", b""
-    if isinstance(value, str):
-        return b"s", value.encode("utf-8", "surrogatepass")
-    if isinstance(value, bytes):
-        return b"b", value
-    if isinstance(value, int):
-        return b"i", str(int(value)).encode()
-    if isinstance(value, np.ndarray):
-        kind = "<f8" if value.dtype.kind == "f" else "<i8"
-        return kind[1].upper().encode(), np.ascontiguousarray(
-            value.astype(kind, copy=False)
-        ).tobytes()
-    texts = [text.encode("utf-8", "surrogatepass") for text in value]
-    lengths = np.array([len(text) for text in texts], dtype="<i8")
-    return b"t", len(texts).to_bytes(8, "little") + lengths.tobytes() + b"".join(texts)
 
 
 def digest_json(data: object) -> str:

@@ -151,7 +151,15 @@ def read_committed_copies(path: Path, commit: str) -> dict[Path, bytes] | None:
     """
     copies: dict[Path, bytes] = {}
     is_known = False
-    for place in _list_places(path):
+    # The absolute path as given, then with one link after another among its folders replaced.
+    places = [Path(os.path.abspath(path))]  # noqa: PTH100 - `resolve` follows links
+    while link := next((each for each in reversed(places[-1].parents) if each.is_symlink()), None):
+        target = link.parent / link.readlink() / places[-1].relative_to(link)
+        following = Path(os.path.abspath(target))  # noqa: PTH100
+        if following in places:
+            break
+        places.append(following)
+    for place in places:
         for root in _find_roots(place.parent):
             if commit.startswith("-") or not _ask_git(root, "rev-parse", "--verify", f"{commit}^0"):
                 continue
@@ -161,21 +169,6 @@ def read_committed_copies(path: Path, commit: str) -> dict[Path, bytes] | None:
             if data is not None:
                 copies[root] = data
     return copies if is_known else None
-
-
-def _list_places(path: Path) -> list[Path]:
-    """The absolute path as given, then with one link after another among its folders replaced."""
-    places = [Path(os.path.abspath(path))]  # noqa: PTH100 - `resolve` follows links
-    while True:
-        place = places[-1]
-        link = next((each for each in reversed(place.parents) if each.is_symlink()), None)
-        if link is None:
-            return places
-        target = link.parent / link.readlink() / place.relative_to(link)
-        following = Path(os.path.abspath(target))  # noqa: PTH100
-        if following in places:
-            return places
-        places.append(following)
 
 
 def _find_roots(folder: Path) -> list[Path]:
@@ -357,8 +350,8 @@ def take_lock(path: Path, *, wait: bool = False) -> int | None:
     handle = os.open(path, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        is_there = _is_open_file(handle, path)
-    except BlockingIOError:
+        is_there = os.path.samestat(os.fstat(handle), path.stat())
+    except (BlockingIOError, FileNotFoundError):
         is_there = False
     except BaseException:
         os.close(handle)
@@ -367,14 +360,6 @@ def take_lock(path: Path, *, wait: bool = False) -> int | None:
         return handle
     os.close(handle)
     return None
-
-
-def _is_open_file(handle: int, path: Path) -> bool:
-    """Whether a path still leads to the file that is open."""
-    try:
-        return os.path.samestat(os.fstat(handle), path.stat())
-    except FileNotFoundError:
-        return False
 
 
 log = logging.getLogger("fusion_bench")
@@ -394,30 +379,21 @@ def lock_folder(folder: Path, conflict: str | None = None) -> Iterator[None]:
     Raises:
         FusionBenchError: The folder cannot be made, opened or locked.
     """
-    handle = _wait_for_lock(folder, conflict)
+    handle, waits = None, conflict is None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        while has_locks() and (handle := take_lock(folder, wait=waits)) is None:
+            if not waits:  # else the folder was deleted meanwhile
+                log.warning("%s: %s: waiting for its end", folder, conflict)
+            waits = True
+            folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FusionBenchError(f"{folder}: cannot be used: {explain_error(error)}") from error
     try:
         yield
     finally:
         if handle is not None:
             os.close(handle)
-
-
-def _wait_for_lock(folder: Path, conflict: str | None) -> int | None:
-    """The descriptor that holds the lock; None on a system without locks."""
-    waits = conflict is None
-    try:
-        while True:
-            folder.mkdir(parents=True, exist_ok=True)
-            if not has_locks():
-                return None
-            handle = take_lock(folder, wait=waits)
-            if handle is not None:
-                return handle
-            if not waits:  # else the folder was deleted meanwhile
-                log.warning("%s: %s: waiting for its end", folder, conflict)
-            waits = True
-    except OSError as error:
-        raise FusionBenchError(f"{folder}: cannot be used: {explain_error(error)}") from error
 
 
 #: Names of drafts end so, and start with a dot.
@@ -434,7 +410,19 @@ def make_draft(parent: Path, *, is_folder: bool = False) -> Iterator[Path]:
         OSError: The folder cannot be written to.
     """
     remove_abandoned_once(parent.absolute())
-    draft, lock = _create_draft(parent, is_folder=is_folder)
+    lock = None
+    while lock is None:
+        draft = parent / f".{secrets.token_hex(8)}{UNFINISHED}"
+        if is_folder:
+            draft.mkdir()
+        else:
+            draft.touch(exist_ok=False)
+        try:
+            lock = take_lock(draft)
+        except FileNotFoundError:
+            continue  # removed before it had a lock
+        except OSError:
+            break  # there are no locks
     try:
         yield draft
     finally:
@@ -468,24 +456,6 @@ def remove_abandoned_once(parent: Path) -> None:
     """Remove abandoned drafts once in each process: listing a large folder takes time."""
     with contextlib.suppress(OSError):
         remove_abandoned(parent)
-
-
-def _create_draft(parent: Path, *, is_folder: bool) -> tuple[Path, int | None]:
-    """A new draft and the descriptor that holds its lock; None where there are no locks."""
-    while True:
-        draft = parent / f".{secrets.token_hex(8)}{UNFINISHED}"
-        if is_folder:
-            draft.mkdir()
-        else:
-            draft.touch(exist_ok=False)
-        try:
-            lock = take_lock(draft)
-        except FileNotFoundError:
-            continue  # removed before it had a lock
-        except OSError:
-            return draft, None
-        if lock is not None:
-            return draft, lock
 
 
 def _remove_draft(draft: Path) -> None:

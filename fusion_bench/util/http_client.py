@@ -312,7 +312,19 @@ class JsonClient:
             # Raised here, so that the traceback holds no frame with the request.
             raise answer
         if not 200 <= answer.status < 300:
-            raise self._status_error(where, answer)
+            kind = STATUS_KINDS.get(answer.status, "server" if answer.status >= 500 else "refused")
+            hint = STATUS_HINTS.get(answer.status, "")
+            if answer.status == 401:
+                hint = f": check {self._key.name}" if self._key else ": it requires an API key"
+            elif 300 <= answer.status < 400:
+                hint = ": redirects are not followed: give the URL that it leads to"
+            quoted = self.quote_text(answer.body.decode(errors="replace"))
+            raise ProviderError(
+                f"{where}: status {answer.status}{hint}: {quoted}",
+                kind=kind,
+                retry_after=answer.retry_after,
+                is_filtered=kind == "refused" and FILTERED.search(answer.body) is not None,
+            )
         try:
             return api_keys.hide_key(parse_strict_json(answer.body), self._key)
         except RecursionError:
@@ -370,21 +382,6 @@ class JsonClient:
             remedy = "" if is_sent else " (is the server running, and the URL right?)"
             message = f"{where}: {reason}{remedy}"
             return ProviderError(message, kind="connection", is_billable=is_sent)
-
-    def _status_error(self, where: str, answer: _Answer) -> ProviderError:
-        kind = STATUS_KINDS.get(answer.status, "server" if answer.status >= 500 else "refused")
-        hint = STATUS_HINTS.get(answer.status, "")
-        if answer.status == 401:
-            hint = f": check {self._key.name}" if self._key else ": it requires an API key"
-        elif 300 <= answer.status < 400:
-            hint = ": redirects are not followed: give the URL that it leads to"
-        quoted = self.quote_text(answer.body.decode(errors="replace"))
-        return ProviderError(
-            f"{where}: status {answer.status}{hint}: {quoted}",
-            kind=kind,
-            retry_after=answer.retry_after,
-            is_filtered=kind == "refused" and FILTERED.search(answer.body) is not None,
-        )
 
 
 class ServerSettings(Protocol):

@@ -54,17 +54,17 @@ class LoopbackGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or hand it on."""
-        refusal = self._find_refusal(scope) if scope["type"] == "http" else None
+        refusal = None
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            hosts = headers.getlist("host")
+            if len(hosts) != 1 or not self._access.is_own_host(hosts[0]):
+                refusal = refuse(403, "host: this is not the address of this server")
+            elif not self._access.is_own_origin(headers.get("origin")):
+                refusal = refuse(403, "origin: pages of other sites may not ask")
+            else:
+                refusal = self._check_caller(str(scope["path"]), headers)
         await (refusal or self._app)(scope, receive, send)
-
-    def _find_refusal(self, scope: Scope) -> JSONResponse | None:
-        headers = Headers(scope=scope)
-        hosts = headers.getlist("host")
-        if len(hosts) != 1 or not self._access.is_own_host(hosts[0]):
-            return refuse(403, "host: this is not the address of this server")
-        if not self._access.is_own_origin(headers.get("origin")):
-            return refuse(403, "origin: pages of other sites may not ask")
-        return self._check_caller(str(scope["path"]), headers)
 
     def _check_caller(self, path: str, headers: Headers) -> JSONResponse | None:
         """What a caller is refused with who is on this machine; None = it may ask."""

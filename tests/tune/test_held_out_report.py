@@ -21,8 +21,12 @@ from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.report.tuning_records import TuningReport, TuningVerdict
 from fusion_bench.stats.unjudged import UnjudgedDifference
 from fusion_bench.stats.values import Pair
-from fusion_bench.tune.gains import UntunedSystem, estimate_family
-from fusion_bench.tune.held_out import HeldOutEvaluation, shown_direction
+from fusion_bench.tune.held_out import (
+    HeldOutEvaluation,
+    UntunedSystem,
+    estimate_family,
+    shown_direction,
+)
 from fusion_bench.tune.held_out_report import HeldOutGains, HeldOutReport, SearchOutcome
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import SearchResult, Trial, run_search

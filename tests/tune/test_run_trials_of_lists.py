@@ -17,7 +17,7 @@ from fusion_bench.report.tuning_records import Gain
 from fusion_bench.stats.values import Pair
 from fusion_bench.tune import held_out
 from fusion_bench.tune.distribution import WorkerPool, distribute_objective
-from fusion_bench.tune.gains import estimate_family
+from fusion_bench.tune.held_out import estimate_family
 from fusion_bench.tune.objective import ObjectivePaths
 from tests.tiny import edit
 from tests.tune import made

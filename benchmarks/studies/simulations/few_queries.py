@@ -12,7 +12,7 @@ from benchmarks.collections import build_objective, load_attack, load_collection
 from benchmarks.studies.simulations.promise import Promise, Side
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.values import Pair
-from fusion_bench.tune.gains import estimate_family
+from fusion_bench.tune.held_out import estimate_family
 from fusion_bench.tune.sensitivity import sample_uniformly
 from fusion_bench.tune.trial_selection import PRIOR_WEIGHT, decide_verdict, evaluate_in_batches
 

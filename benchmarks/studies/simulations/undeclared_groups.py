@@ -20,7 +20,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.stats.values import Pair
-from fusion_bench.tune.gains import estimate_family
+from fusion_bench.tune.held_out import estimate_family
 from fusion_bench.tune.trial_selection import decide_verdict
 
 TITLE = "Groups that nobody declared"

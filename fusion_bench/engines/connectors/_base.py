@@ -27,8 +27,8 @@ from pydantic_core import PydanticUndefined
 from fusion_bench.config.models import MOST_WORKERS, Rank, StrictModel, UniqueNames, parse_model
 from fusion_bench.config.plugins import find_module, user_code
 from fusion_bench.config.registry import Method, MethodRegistry
-from fusion_bench.config.server_fields import HttpServerModel
 from fusion_bench.errors import ConfigError, ProviderError
+from fusion_bench.models.endpoints import HttpServerModel
 from fusion_bench.util.api_keys import hidden_reason
 from fusion_bench.util.http_client import BEARER, JsonClient, KeyHeader, open_client
 from fusion_bench.util.json_text import malformed_error

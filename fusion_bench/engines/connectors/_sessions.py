@@ -24,11 +24,10 @@ from fusion_bench.engines.connectors import (
     make_hit,
 )
 from fusion_bench.engines.connectors._base import incomplete_error
-from fusion_bench.engines.dialects._search_requests import QUERY, VECTOR
+from fusion_bench.engines.dialects.elasticsearch import QUERY, VECTOR
 from fusion_bench.errors import ConfigError, FusionBenchError, ProviderError
 from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.system import System
-from fusion_bench.methods.fuse import Fusion
 from fusion_bench.util.digests import hash_values
 from fusion_bench.util.http_client import JsonClient
 from fusion_bench.util.json_text import malformed_error
@@ -154,7 +153,25 @@ def read_rows(items: Any) -> list[tuple[object, object, object]]:  # noqa: ANN40
     """
     if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
         raise malformed_error(f"a list of hits is needed, given {type(items).__name__}")
-    return [_split_item(item) for item in items]
+    rows: list[tuple[object, object, object]] = []
+    for item in items:
+        if isinstance(item, Hit):
+            rows.append((item.document, item.score, item.text))
+        elif isinstance(item, Mapping):
+            document, score, text = (
+                next((item[key] for key in keys if item.get(key) is not None), None)
+                for keys in (ID_KEYS, SCORE_KEYS, TEXT_KEYS)
+            )
+            rows.append((document, score, text))
+        elif isinstance(item, tuple | list):
+            if not 1 <= len(item) <= 3:
+                raise malformed_error(
+                    f"a hit of {len(item)} values: id, score and text are allowed"
+                )
+            rows.append((*item, None, None)[:3])
+        else:
+            rows.append((_to_plain(item), None, None))
+    return rows
 
 
 def make_hits(
@@ -188,26 +205,6 @@ def make_hits(
 def _to_plain(value: object) -> object:
     """A number of NumPy as one of Python."""
     return value.item() if hasattr(value, "item") else value
-
-
-def _split_item(item: Any) -> tuple[object, object, object]:  # noqa: ANN401 - the user's own
-    if isinstance(item, Hit):
-        return item.document, item.score, item.text
-    if isinstance(item, Mapping):
-        return (
-            _first_of(item, ID_KEYS),
-            _first_of(item, SCORE_KEYS),
-            _first_of(item, TEXT_KEYS),
-        )
-    if isinstance(item, tuple | list):
-        if not 1 <= len(item) <= 3:
-            raise malformed_error(f"a hit of {len(item)} values: id, score and text are allowed")
-        return (*item, None, None)[:3]
-    return _to_plain(item), None, None
-
-
-def _first_of(item: Mapping[Any, Any], keys: Iterable[str]) -> object:
-    return next((item[key] for key in keys if item.get(key) is not None), None)
 
 
 #: The name of the system that an engine's own fusion is.
@@ -271,14 +268,10 @@ class FusedByDialect(Connector):
             depth=next(iter(windows.values())) if is_common else windows,
             top_k=depth,
         )
-        return system.model_copy(update={"fusion": self._name_weights(system.fusion)})
-
-    def _name_weights(self, fusion: Fusion) -> Fusion:
-        """The fusion with a weight for each source, where it has weights by source or role."""
-        roles = self._source_roles()
+        fusion, roles = system.fusion, self._source_roles()
         weights = fusion.source_weights([*roles], [*roles.values()]).tolist()
         if not getattr(fusion, "weights", None):
-            return fusion
+            return system
         by_source = dict(zip(roles, weights, strict=True))
         for source, weight in by_source.items():
             if weight == 0:
@@ -286,7 +279,8 @@ class FusedByDialect(Connector):
                     f"weights: 0 for leg {source!r}: the engine would return its documents all the "
                     "same, and a replay would not: remove the leg, or give it a weight"
                 )
-        return fusion.model_copy(update={"weights": by_source})
+        fusion = fusion.model_copy(update={"weights": by_source})
+        return system.model_copy(update={"fusion": fusion})
 
     def fused_options(self) -> dict[str, Any]:
         """The fusion as the system has it: by default as it is configured."""
@@ -313,19 +307,15 @@ class FusedByDialect(Connector):
         if source or self.fused is None:
             return
         for name, settings in self.legs.items():
-            self._check_length(name, settings.depth or depth, self.window_of(name, depth))
-
-    def _check_length(self, source: str, length: int, window: int) -> None:
-        if length < window:
-            raise ConfigError(
-                f"legs.{source}: the engine fuses {window:,} documents of each leg, and {length:,} "
-                f"of this one are pulled: pull {window:,}, or {self.window_advice}"
+            length, window = settings.depth or depth, self.window_of(name, depth)
+            lengths = (
+                f"legs.{name}: the engine fuses {window:,} documents of each leg, and {length:,} "
+                "of this one are pulled"
             )
-        if length > window and self.window is None:
-            raise ConfigError(
-                f"legs.{source}: the engine fuses {window:,} documents of each leg, and {length:,} "
-                f"of this one are pulled: set window: {window} too, or remove depth"
-            )
+            if length < window:
+                raise ConfigError(f"{lengths}: pull {window:,}, or {self.window_advice}")
+            if length > window and self.window is None:
+                raise ConfigError(f"{lengths}: set window: {window} too, or remove depth")
 
     def window_of(self, source: str, depth: int) -> int:
         """Number of a source's documents that the engine fuses, for so many fused ones."""

@@ -159,7 +159,15 @@ class LanceSession(LibrarySession):
         columns = connector.read_fields(texts=texts)
 
         def read_rows() -> list[dict[str, Any]]:
-            search = self._make_query(body, is_fused=not source)
+            search = self._table.search(**body["search"])
+            if not source:
+                from lancedb import rerankers
+
+                options = dict(body["reranker"])
+                reranker = getattr(rerankers, options.pop("method"))(**options)
+                search = search.vector(body["vector"]).text(body["text"]).rerank(reranker)
+            if body["metric"]:
+                search = search.distance_type(body["metric"])
             # A hybrid search selects its score itself.
             search = search.select([*columns, score] if source else columns).limit(depth)
             if connector.filter is not None:
@@ -181,16 +189,6 @@ class LanceSession(LibrarySession):
             return rows
 
         return self._list_documents(await self._call(read_rows)), None
-
-    def _make_query(self, body: dict[str, Any], *, is_fused: bool) -> Any:  # noqa: ANN401 - a query of LanceDB
-        search = self._table.search(**body["search"])
-        if is_fused:
-            from lancedb import rerankers
-
-            options = dict(body["reranker"])
-            reranker = getattr(rerankers, options.pop("method"))(**options)
-            search = search.vector(body["vector"]).text(body["text"]).rerank(reranker)
-        return search.distance_type(body["metric"]) if body["metric"] else search
 
     def _read_score(self, row: Mapping[str, Any], source: str) -> object:
         score = _score_column(self._connector, source)

@@ -6,7 +6,7 @@ Milvus Lite 3 is a second implementation of Milvus, in Python.
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -160,8 +160,33 @@ class LiteSession(LockedSession):
     ) -> Sequence[Hit]:
         connector = self._connector
         names = connector.list_fields(self._key, connector.read_fields(texts=texts))
-        search, options = self._make_search(body) if source else self._make_hybrid_search(body)
-        options |= {"limit": depth, "output_fields": names}
+        options: dict[str, Any] = {"limit": depth, "output_fields": names}
+        if source:
+            search = self._client.search
+            options |= {
+                "data": _number_dimensions(body["data"]),
+                "anns_field": body["annsField"],
+                "search_params": body.get("searchParams", {"params": {}}),
+                "filter": body.get("filter", ""),
+            }
+        else:
+            search, parameters = self._client.hybrid_search, body["rerank"]["params"]
+            options["reqs"] = [
+                self._library.AnnSearchRequest(
+                    data=_number_dimensions(part["data"]),
+                    anns_field=part["annsField"],
+                    param={"params": part.get("params", {})},
+                    limit=part["limit"],
+                    expr=part.get("filter"),
+                )
+                for part in body["search"]
+            ]
+            if body["rerank"]["strategy"] == "rrf":
+                options["ranker"] = self._library.RRFRanker(**parameters)
+            else:
+                options["ranker"] = self._library.WeightedRanker(
+                    *parameters["weights"], norm_score=parameters["norm_score"]
+                )
         answer = await self._call(lambda: search(connector.collection, **options))
         rows = ({**row, self._key: row["id"], **row["entity"]} for row in answer[0])
         return self._make_hits(rows, source, texts=texts)
@@ -172,36 +197,6 @@ class LiteSession(LockedSession):
     def _read_score(self, row: Mapping[str, Any], source: str) -> object:
         metric = self._metrics.get(self._connector.field_of(source), "") if source else ""
         return score_of(row["distance"], metric)
-
-    def _make_search(self, body: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
-        return self._client.search, {
-            "data": _number_dimensions(body["data"]),
-            "anns_field": body["annsField"],
-            "search_params": body.get("searchParams", {"params": {}}),
-            "filter": body.get("filter", ""),
-        }
-
-    def _make_hybrid_search(
-        self, body: Mapping[str, Any]
-    ) -> tuple[Callable[..., Any], dict[str, Any]]:
-        searches = [
-            self._library.AnnSearchRequest(
-                data=_number_dimensions(search["data"]),
-                anns_field=search["annsField"],
-                param={"params": search.get("params", {})},
-                limit=search["limit"],
-                expr=search.get("filter"),
-            )
-            for search in body["search"]
-        ]
-        parameters = body["rerank"]["params"]
-        if body["rerank"]["strategy"] == "rrf":
-            ranker = self._library.RRFRanker(**parameters)
-        else:
-            ranker = self._library.WeightedRanker(
-                *parameters["weights"], norm_score=parameters["norm_score"]
-            )
-        return self._client.hybrid_search, {"reqs": searches, "ranker": ranker}
 
     def _describe(self) -> Mapping[str, JsonValue]:
         name = self._connector.collection

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
-from fusion_bench.config.server_fields import ServerModel
 from fusion_bench.engines.connectors import (
     EngineSession,
     Hit,
@@ -34,6 +33,7 @@ from fusion_bench.engines.connectors._sessions import (
 from fusion_bench.engines.dialects._dialect import windows_by_source
 from fusion_bench.engines.dialects.sql import PGVECTOR_FILE, Pgvector
 from fusion_bench.errors import ConfigError, FailureKind, ProviderError
+from fusion_bench.models.endpoints import ServerModel
 from fusion_bench.util.api_keys import SecretMatcher
 from fusion_bench.util.optional_imports import import_optional
 
@@ -174,7 +174,12 @@ class PostgresSession(Session):
         with self._wrap_errors():
             connection, is_ready = self._pool.getconn(), False
             try:
-                self._prepare(connection)
+                if not connection.autocommit:  # else it was prepared for an earlier call
+                    connection.set_session(readonly=True, autocommit=True)
+                    with connection.cursor() as cursor:
+                        for name, value in self._connector.session.items():
+                            text = str(value).lower() if isinstance(value, bool) else str(value)
+                            cursor.execute("SELECT set_config(%s, %s, false)", (name, text))
                 is_ready = True
                 with connection.cursor() as cursor:
                     cursor.execute(statement, parameters)
@@ -183,15 +188,6 @@ class PostgresSession(Session):
             finally:
                 # A connection with some of its settings must serve no other call.
                 self._pool.putconn(connection, close=not is_ready)
-
-    def _prepare(self, connection: Any) -> None:  # noqa: ANN401 - psycopg2's
-        if connection.autocommit:
-            return  # it was prepared for an earlier call
-        connection.set_session(readonly=True, autocommit=True)
-        with connection.cursor() as cursor:
-            for name, value in self._connector.session.items():
-                text = str(value).lower() if isinstance(value, bool) else str(value)
-                cursor.execute("SELECT set_config(%s, %s, false)", (name, text))
 
     @contextmanager
     def _wrap_errors(self) -> Iterator[None]:
@@ -210,14 +206,27 @@ class PostgresSession(Session):
     async def _search(
         self, body: dict[str, Any], source: str, depth: int, *, texts: bool
     ) -> Sequence[Hit]:
-        """The rows of a statement; equal scores in the order of the tie rule."""
+        """Return the hits of a statement; refuse near vectors that an index cut short."""
         statement = body["statement"]
         if require_text_field(self._connector.text_field, texts=texts):
             statement = add_texts(self._connector, statement)
         rows = await self._read_rows(statement, body["parameters"])
         hits = [make_hit(*row) for row in rows]
-        if source and len(hits) < depth:
-            await self._check_length(source, len(hits), depth)
+        settings = self._connector.legs.get(source)
+        if settings is None or settings.search != "vector" or settings.sql is not None:
+            return hits
+        if len(hits) < depth:
+            table = _quote_table(self._connector.table)
+            field = _quote_name(settings.field or source)
+            found = f"SELECT 1 FROM {table} WHERE {field} IS NOT NULL LIMIT {depth}"  # noqa: S608 - names are quoted
+            statement = f"SELECT COUNT(*) FROM ({found}) AS vectors"  # noqa: S608
+            ((count,),) = await self._read_rows(statement, {})
+            if count > len(hits):
+                raise ProviderError(
+                    f"legs.{source}: an index gave {len(hits)} of {count} hits: raise its limit, "
+                    f"such as session: {{hnsw.ef_search: {depth}}}",
+                    kind="refused",
+                )
         return hits
 
     async def read_documents(self, _place: JsonValue) -> tuple[Sequence[Hit], JsonValue]:
@@ -253,25 +262,6 @@ class PostgresSession(Session):
             lambda: self._fetch_rows(statement, parameters),
             self._connector.timeout,
         )
-
-    async def _check_length(self, source: str, length: int, depth: int) -> None:
-        """Refuse a list of near vectors that an index cut short.
-
-        Raises:
-            ProviderError: Kind ``refused``: there are more documents.
-        """
-        settings = self._connector.legs[source]
-        if settings.search != "vector" or settings.sql is not None:
-            return
-        table, field = _quote_table(self._connector.table), _quote_name(settings.field or source)
-        found = f"SELECT 1 FROM {table} WHERE {field} IS NOT NULL LIMIT {depth}"  # noqa: S608 - names are quoted
-        rows = await self._read_rows(f"SELECT COUNT(*) FROM ({found}) AS vectors", {})  # noqa: S608
-        if rows[0][0] > length:
-            raise ProviderError(
-                f"legs.{source}: an index gave {length} of {rows[0][0]} hits: raise its limit, "
-                f"such as session: {{hnsw.ef_search: {depth}}}",
-                kind="refused",
-            )
 
 
 def _write_vector(vector: Sequence[float]) -> str:

@@ -33,8 +33,7 @@ from fusion_bench.engines.connectors._sessions import (
     value_at,
     vector_of,
 )
-from fusion_bench.engines.dialects._search_requests import MOST_CANDIDATES
-from fusion_bench.engines.dialects.elasticsearch import FILE, Elasticsearch
+from fusion_bench.engines.dialects.elasticsearch import FILE, MOST_CANDIDATES, Elasticsearch
 from fusion_bench.engines.dialects.opensearch import PIPELINE, REQUEST, OpenSearch
 from fusion_bench.io.layouts.lists import UNFINISHED
 from fusion_bench.util.http_client import BASIC, BEARER, JsonClient, KeyHeader, open_client

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -213,19 +213,15 @@ class PythonConnector(ObjectConnector):
         """The names of the functions and their files' digests; nothing where a function says it."""
         if self.fingerprint is not None:
             return {}
-        return {
-            f"legs.{source}.function" if source else "fused.function": _digest_file(function)
-            for source, function in objects.items()
-        }
-
-
-def _digest_file(function: Callable[..., Any]) -> str:
-    """SHA-256 of the file that holds a function; empty where it is not known."""
-    try:
-        path = inspect.getsourcefile(inspect.unwrap(function))
-        return "" if path is None else hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    except (TypeError, OSError):
-        return ""
+        digests: dict[str, JsonValue] = {}
+        for source, function in objects.items():
+            digest = ""  # if the file is not known
+            with suppress(TypeError, OSError):
+                path = inspect.getsourcefile(inspect.unwrap(function))
+                if path is not None:
+                    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+            digests[f"legs.{source}.function" if source else "fused.function"] = digest
+        return digests
 
 
 class RetrieverObject(StrictModel):

@@ -191,23 +191,22 @@ class WeaviateConnector(FusedByDialect, RequestHttpConnector):
 
     def source_request(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:
         """The search of one source as an argument of GraphQL."""
-        arguments = self._source_arguments(source, query)
+        settings, text = self.legs[source], _write_literal(query.text)
+        target = self._write_target(source)
+        if settings.vector is None:
+            properties = _write_literal(list(settings.properties))
+            arguments = f"bm25: {{query: {text}, properties: {properties}}}"
+        elif settings.vectorized:
+            arguments = f"nearText: {{concepts: [{text}]{target}}}"
+        else:
+            vector = _write_literal(vector_of(query, source))
+            arguments = f"nearVector: {{vector: {vector}{target}}}"
         return {"arguments": arguments, "depth": depth, "score": self.score_of(source)}
 
     def score_of(self, source: str) -> str:
         """Name of a source's score in GraphQL: ``distance`` for a vector search."""
         is_vector = source and self.legs[source].vector is not None
         return "distance" if is_vector else "score"
-
-    def _source_arguments(self, source: str, query: PullQuery) -> str:
-        settings = self.legs[source]
-        if settings.vector is None:
-            properties = _write_literal(list(settings.properties))
-            return f"bm25: {{query: {_write_literal(query.text)}, properties: {properties}}}"
-        target = self._write_target(source)
-        if settings.vectorized:
-            return f"nearText: {{concepts: {_write_literal([query.text])}{target}}}"
-        return f"nearVector: {{vector: {_write_literal(vector_of(query, source))}{target}}}"
 
     def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
         """The hybrid search as an argument of GraphQL."""

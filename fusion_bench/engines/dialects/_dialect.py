@@ -24,7 +24,6 @@ from fusion_bench.engines.dialects._translation import (
     name_weights,
 )
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.collapse import Collapse
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.blend.formulas import NoBlend
@@ -132,39 +131,6 @@ def fill_text(template: str, values: Values) -> str:
         return _FORMS[part["form"]](values[part["slot"]])
 
     return PART.sub(write, template)
-
-
-def _fill_template(template: Any, values: Values) -> str:  # noqa: ANN401 - JSON or a text
-    """The text of a file."""
-    if isinstance(template, str):
-        return fill_text(template, values)
-    data = _fill_json(template, values)
-    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _check_writable(dialect: type[Dialect], system: System) -> None:
-    """Refuse a system that no request of the engine can say.
-
-    Raises:
-        ConfigError: It is of another dialect, or has a blend, numbers by class or a threshold.
-    """
-    if system.dialect != dialect.name:
-        raise ConfigError(
-            f"system {system.name!r}: dialect is {system.dialect}, {dialect.name} is needed: "
-            "translate it first"
-        )
-    extras = {
-        "blend": not isinstance(system.blend, (NoBlend, *dialect.blends)),
-        system.class_field or "by_query_type": system.class_key is not None,
-        "min_relevance": system.min_relevance != dialect.defaults.get("min_relevance"),
-        "stages": bool(system.stages),
-        "abstain": system.abstain is not None and not dialect.minimum_score,
-    }
-    if unwritten := [key for key, is_set in extras.items() if is_set]:
-        raise ConfigError(
-            f"system {system.name!r}: {', '.join(unwritten)} cannot be written for "
-            f"{dialect.title}: translate it first"
-        )
 
 
 def weights_by_source(system: System) -> dict[str, float]:
@@ -308,10 +274,33 @@ class EngineDialect(Dialect):
     @classmethod
     def write_by_role(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Configuration:
         """The files of a system, whose searches go by the roles of its lists."""
-        _check_writable(cls, system)
+        if system.dialect != cls.name:
+            raise ConfigError(
+                f"system {system.name!r}: dialect is {system.dialect}, {cls.name} is needed: "
+                "translate it first"
+            )
+        extras = {
+            "blend": not isinstance(system.blend, (NoBlend, *cls.blends)),
+            system.class_field or "by_query_type": system.class_key is not None,
+            "min_relevance": system.min_relevance != cls.defaults.get("min_relevance"),
+            "stages": bool(system.stages),
+            "abstain": system.abstain is not None and not cls.minimum_score,
+        }
+        if unwritten := [key for key, is_set in extras.items() if is_set]:
+            raise ConfigError(
+                f"system {system.name!r}: {', '.join(unwritten)} cannot be written for "
+                f"{cls.title}: translate it first"
+            )
         values = cls.list_values(system, roles)
         form = next(form for form in cls.forms if form.values.items() <= values.items())
-        files = {name: _fill_template(each, values) for name, each in form.files.items()}
+        files: dict[str, str] = {}
+        for name, template in form.files.items():
+            if isinstance(template, str):
+                files[name] = fill_text(template, values)
+            else:
+                data = _fill_json(template, values)
+                text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+                files[name] = f"{text}\n"
         return Configuration(files, (*cls.notes, *values.get("notes", ())))
 
     @classmethod
@@ -345,19 +334,14 @@ class EngineDialect(Dialect):
             for n, name in enumerate(system.runs, 1)
         ]
         if system.collapse is not None and cls.can_collapse(system.collapse):
-            values |= cls._collapse_values(system.collapse)
+            by, kept = system.collapse.by, system.collapse.keep or 1
+            field = by if isinstance(by, str) else by.field or by.column or "PARENT"
+            notes = [f"{field}: the field or column with the id of each chunk's document."]
+            if kept > 1 and cls.collapses_window:
+                notes.append("Sort the chunks of all documents by their scores.")
+            more = kept if kept > 1 else None
+            values |= {"parent": field, "chunks": kept, "more_chunks": more, "notes": tuple(notes)}
         return values
-
-    @classmethod
-    def _collapse_values(cls, collapse: Collapse) -> Values:
-        """The field of the parent, the chunks of each that are kept, and what to know of them."""
-        by, kept = collapse.by, collapse.keep or 1
-        field = by if isinstance(by, str) else by.field or by.column or "PARENT"
-        notes = [f"{field}: the field or column with the id of each chunk's document."]
-        if kept > 1 and cls.collapses_window:
-            notes.append("Sort the chunks of all documents by their scores.")
-        more = kept if kept > 1 else None
-        return {"parent": field, "chunks": kept, "more_chunks": more, "notes": tuple(notes)}
 
     @classmethod
     def list_weights(cls, system: System) -> Mapping[str, float]:

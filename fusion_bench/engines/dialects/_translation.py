@@ -113,12 +113,26 @@ class Draft:
         self.weights = {name: weight for name, weight in all_weights.items() if weight > 0}
         self.sources = tuple(self.weights)
         self.roles = {name: all_roles[name] for name in self.sources}
-        self.fusion = self._find_equivalent(system.fusion)
+        self.fusion = system.fusion
+        if isinstance(self.fusion, EngineFusion):
+            self.fusion = self.fusion.equivalent(self.weights) or self.fusion
         self.is_of_dialect = system.dialect == dialect.name
         self.rerank_depth = 0
-        self.blend = self._choose_blend(system.blend)
+        self.blend: Blend = system.blend
+        if not isinstance(self.blend, (NoBlend, *dialect.blends)):
+            self.lose(
+                f"blend: {self.blend.method!r} is not written: rerank the engine's results in the "
+                "application"
+            )
+            self.rerank_depth = self.blend.depth if isinstance(self.blend, RerankBlend) else 0
+            self.blend = NoBlend()
         self.collapse = self._choose_collapse(system.collapse)
-        self._drop_threshold()
+        given, default = self.system.min_relevance, self.dialect.defaults.get("min_relevance")
+        if given != default if self.is_of_dialect else given is not None:
+            self.lose(
+                f"min_relevance: {'none' if given is None else format(given, 'g')} is not written: "
+                "drop the documents below it in the application"
+            )
         if system.stages:
             listed = ", ".join(map(repr, system.stages))
             self.lose(
@@ -150,20 +164,6 @@ class Draft:
         )
         return system.of_class(chosen)
 
-    def _find_equivalent(self, fusion: Fusion) -> Fusion:
-        ours = fusion.equivalent(self.weights) if isinstance(fusion, EngineFusion) else None
-        return fusion if ours is None else ours
-
-    def _choose_blend(self, blend: Blend) -> Blend:
-        if isinstance(blend, (NoBlend, *self.dialect.blends)):
-            return blend
-        self.lose(
-            f"blend: {blend.method!r} is not written: rerank the engine's results in the "
-            "application"
-        )
-        self.rerank_depth = blend.depth if isinstance(blend, RerankBlend) else 0
-        return NoBlend()
-
     def _choose_collapse(self, given: Collapse | None) -> Collapse | None:
         """How chunks are collapsed; without ``top_k`` where the application does it."""
         if given is None:
@@ -190,14 +190,6 @@ class Draft:
             else f"collapse.place: {places[0]} instead of {given.place}"
         )
         return given.model_copy(update={"place": places[0]})
-
-    def _drop_threshold(self) -> None:
-        given, default = self.system.min_relevance, self.dialect.defaults.get("min_relevance")
-        if given != default if self.is_of_dialect else given is not None:
-            self.lose(
-                f"min_relevance: {'none' if given is None else format(given, 'g')} is not written: "
-                "drop the documents below it in the application"
-            )
 
     def find_reciprocal_ranks(self) -> ReciprocalRankSum | None:
         """The fusion as a sum of reciprocal ranks; None = it is none."""

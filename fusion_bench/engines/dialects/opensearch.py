@@ -12,15 +12,15 @@ from fusion_bench.config.parameters import Parameter, choice
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
 from fusion_bench.engines.dialects._dialect import Each, Form, Maybe, Slot, Values, share
-from fusion_bench.engines.dialects._search_requests import (
+from fusion_bench.engines.dialects._sums import RankConstant, RankTermSum
+from fusion_bench.engines.dialects._translation import Draft, EngineFusion, name_weights
+from fusion_bench.engines.dialects.elasticsearch import (
     QUERY,
     TEXT_FIELD,
     VECTOR,
     VECTOR_FIELD,
     SearchDialect,
 )
-from fusion_bench.engines.dialects._sums import RankConstant, RankTermSum
-from fusion_bench.engines.dialects._translation import Draft, EngineFusion, name_weights
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.system import System

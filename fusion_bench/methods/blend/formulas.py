@@ -297,7 +297,15 @@ class RerankBlend(Blend):
         unit = on_unit_scale(runs, row, candidates, spaces[self.reranker])
         unscored = candidates & np.isnan(unit)
         if unscored.any() and self.missing == "error":
-            raise self._missing_error(runs, unscored)
+            first = int(np.flatnonzero(unscored)[0])
+            queries = len(np.unique(runs.query_index[unscored]))
+            raise AlignmentError(
+                f"reranker {self.reranker!r} has no score for document "
+                f"{runs.vocabulary[runs.documents[first]]!r} of query "
+                f"{runs.queries[runs.query_index[first]]!r} ({int(unscored.sum())} candidates of "
+                f"{queries} queries within depth {self.depth} have none): score them, lower "
+                "'depth', or set 'missing: zero' or 'missing: below'"
+            )
         if self.missing == "zero":
             unit = np.where(unscored, 0.0, unit)
             unscored = np.zeros_like(unscored)
@@ -331,17 +339,6 @@ class RerankBlend(Blend):
             runs.query_index, weights=fused.positions > 0, minlength=len(runs.queries)
         )
         return np.asarray((sizes <= self.skip_limit)[runs.query_index])
-
-    def _missing_error(self, runs: AlignedRuns, unscored: BoolArray) -> AlignmentError:
-        first = int(np.flatnonzero(unscored)[0])
-        queries = len(np.unique(runs.query_index[unscored]))
-        return AlignmentError(
-            f"reranker {self.reranker!r} has no score for document "
-            f"{runs.vocabulary[runs.documents[first]]!r} of query "
-            f"{runs.queries[runs.query_index[first]]!r} ({int(unscored.sum())} candidates of "
-            f"{queries} queries within depth {self.depth} have none): score them, lower 'depth', "
-            "or set 'missing: zero' or 'missing: below'"
-        )
 
 
 Retrieval: TypeAlias = Literal["fused", "fused_max_possible", "fused_min_max", "reciprocal_rank"]

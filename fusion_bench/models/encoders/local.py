@@ -8,7 +8,7 @@ model's vectors would look just as plausible.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -83,12 +83,18 @@ class Encoder:
             Shape (N, H); a zero row for a text without tokens.
         """
         tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
+        by_length: dict[int, list[int]] = {}
+        for row, text_tokens in enumerate(tokens):
+            if text_tokens:
+                by_length.setdefault(len(text_tokens), []).append(row)
         vectors: dict[int, NDArray[np.float32]] = {}
-        for rows in _equal_lengths([len(ids) for ids in tokens], self._batch):
-            ids = np.array([tokens[row] for row in rows], dtype=np.int64)
-            # No padding, so the mask of the mean is all ones.
-            pooled = _scale_rows(self._hidden_states(ids).mean(axis=1))
-            vectors.update(zip(rows, pooled, strict=True))
+        for _, rows in sorted(by_length.items()):
+            for start in range(0, len(rows), self._batch):
+                batch = rows[start : start + self._batch]
+                ids = np.array([tokens[row] for row in batch], dtype=np.int64)
+                # No padding, so the mask of the mean is all ones.
+                pooled = _scale_rows(self._hidden_states(ids).mean(axis=1))
+                vectors.update(zip(batch, pooled, strict=True))
         width = len(next(iter(vectors.values()))) if vectors else 0
         empty = np.zeros(width, dtype=np.float32)
         return np.array(
@@ -161,17 +167,6 @@ def _scale_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """The rows, each divided by its length; a row of zeros stays."""
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.asarray(vectors / np.maximum(norms, SMALLEST_NORM), dtype=np.float32)
-
-
-def _equal_lengths(lengths: Sequence[int], batch: int) -> Iterator[list[int]]:
-    """Row numbers in batches of one token count each; rows without tokens are left out."""
-    by_length: dict[int, list[int]] = {}
-    for row, length in enumerate(lengths):
-        if length:
-            by_length.setdefault(length, []).append(row)
-    for _, rows in sorted(by_length.items()):
-        for start in range(0, len(rows), batch):
-            yield rows[start : start + batch]
 
 
 MODEL_SHA256: Final = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"

@@ -393,7 +393,16 @@ class HydeRetriever:
                 "the passages need the encoder of the stored vectors: name it with --encoder"
             )
         stored, _ = self.source.read_stored()
-        passages = self._find_passages(texts, context)
+        if self.writer is None:
+            file = self.passages or texts.queries_file
+            passages = read_passages(file, self.field, texts.queries)
+        else:
+            stage = context.report_stage("writing passages")
+            values, context.usage["passages"] = collect_answers(
+                self.writer.open_model(), [*texts.queries.values()], context.store, stage
+            )
+            written = map(bytes.decode, values)
+            passages = dict(zip(texts.queries, written, strict=True))
         if self.save is not None:
             save_passages(self.save, passages, self.field)
         queries = self.source.find_vectors(passages, {}, "document", context)
@@ -402,13 +411,3 @@ class HydeRetriever:
         return context.rank_queries(
             texts, [*texts.documents], cosine_chunks(queries, documents), depth
         )
-
-    def _find_passages(self, texts: SearchTexts, context: SearchContext) -> dict[str, str]:
-        if self.writer is None:
-            return read_passages(self.passages or texts.queries_file, self.field, texts.queries)
-        stage = context.report_stage("writing passages")
-        asked = [*texts.queries.values()]
-        values, context.usage["passages"] = collect_answers(
-            self.writer.open_model(), asked, context.store, stage
-        )
-        return {query: value.decode() for query, value in zip(texts.queries, values, strict=True)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias
@@ -356,11 +356,24 @@ class HybridRetriever:
             depth = 2 * _check_number("top_k", top_k, 1)
             _check_number("rrf_constant", rrf_constant, 0)
             items = self._manager.get_all_documents(where=where or None, include_documents=True)
-            index = self._index_texts(items)
+            index = None
+            with suppress(DataError):  # no text holds a word
+                known = {str(row): item["document"] or "" for row, item in enumerate(items)}
+                index = OkapiIndex(known, tokens=self._tokens)
             results: list[list[Result]] = []
             for query in queries:
                 dense = self._search_densely(query, where, depth, items)
-                sparse = [] if index is None else self._sparse_scores(query, index, items, depth)
+                sparse = []
+                if index is not None:
+                    scores = index.scores([query])[0]
+                    above = None if self._zero_padding else 0.0
+                    for row in rank_by_score(scores, depth=depth, above=above):
+                        item = items[row]
+                        sparse.append(
+                            _make_result(
+                                item["metadata"], item["id"], item["document"], float(scores[row])
+                            )
+                        )
                 results.append(self._fuse(dense, sparse, rrf_constant)[:top_k])
                 on_progress(len(results))
         except (ChromaDBError, HybridRetrieverError):
@@ -386,30 +399,6 @@ class HybridRetriever:
                 relevance,
             )
             for document, relevance in pairs
-        ]
-
-    def _index_texts(self, items: Sequence[Result]) -> OkapiIndex | None:
-        """BM25 over the texts that a filter lets through; None where no text holds a word."""
-        texts = {str(row): item["document"] or "" for row, item in enumerate(items)}
-        try:
-            return OkapiIndex(texts, tokens=self._tokens)
-        except DataError:
-            return None
-
-    def _sparse_scores(
-        self, query: str, index: OkapiIndex, items: Sequence[Result], depth: int
-    ) -> list[Result]:
-        """The best documents by BM25, best first."""
-        scores = index.scores([query])[0]
-        rows = rank_by_score(scores, depth=depth, above=None if self._zero_padding else 0.0)
-        return [
-            _make_result(
-                items[row]["metadata"],
-                items[row]["id"],
-                items[row]["document"],
-                float(scores[row]),
-            )
-            for row in rows
         ]
 
     def _fuse(

@@ -127,11 +127,15 @@ class BM25Index:
         return result
 
 
+#: Share of the mean weight that a word of negative weight has.
+EPSILON: Final = 0.25
+
+
 class OkapiIndex:
     """An inverted index of a small collection, in memory.
 
     A word's weight is ln((N − n + ½) / (n + ½)) for n of N documents that hold it. Where that is
-    negative, it is ``epsilon`` times the mean of all words' weights.
+    negative, it is :data:`EPSILON` times the mean of all words' weights.
 
     Args:
         documents: Document id → text; columns of :meth:`scores` follow its order.
@@ -139,7 +143,6 @@ class OkapiIndex:
         language: Of the stemmer.
         k1: How soon further occurrences of a word stop counting.
         b: How much long documents are held back, 0 = not at all, 1 = in full proportion.
-        epsilon: See above.
 
     Raises:
         DataError: There is no document, or none holds a word.
@@ -153,7 +156,6 @@ class OkapiIndex:
         language: str = "english",
         k1: float = 1.5,
         b: float = 0.75,
-        epsilon: float = 0.25,
     ) -> None:
         self.ids = tuple(documents)
         self._tokenize = partial(tokenize_texts, tokens=tokens, language=language)
@@ -164,7 +166,7 @@ class OkapiIndex:
         counts = self._count_words(texts)
         holders = np.bincount(counts.indices, minlength=len(self._columns))
         weights = np.log(len(texts) - holders + 0.5) - np.log(holders + 0.5)
-        weights = np.where(weights < 0, epsilon * weights.mean(), weights)
+        weights = np.where(weights < 0, EPSILON * weights.mean(), weights)
         lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
         penalty = k1 * (1 - b + b * lengths / lengths.mean())
         rows = np.repeat(np.arange(len(texts)), np.diff(counts.indptr))

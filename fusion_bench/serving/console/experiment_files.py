@@ -20,7 +20,7 @@ from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.io.looks import record_shown
-from fusion_bench.measures import Measure, parse_measure
+from fusion_bench.measures import parse_measure
 from fusion_bench.serving.console.session import ConsoleSession
 from fusion_bench.serving.console.setting import (
     ControlPanel,
@@ -56,7 +56,13 @@ def open_session(
     name = dataset or experiment.dataset_names[0]
     if name not in names:
         raise UnknownNameError("dataset", name, names, where="--dataset")
-    start = _choose_system(experiment, system)
+    if system is not None:
+        start = experiment.find_system(system).name
+    elif experiment.tune is not None:
+        start = experiment.tune.system
+    else:
+        gated = experiment.gated_system
+        start = experiment.baseline if gated is None else gated.name
     spec, _ = read_spec(names[name])
     experiment.check_datasets(spec.run_roles, spec.rerank, source)
     used = {run for each in experiment.systems.values() for run in each.base_runs}
@@ -101,7 +107,14 @@ def make_session(
     )
     shown = runs.subset(split.tune)
     record_shown(dataset.folder, dataset.qrels, shown.queries)
-    measures = _order_measures(task.measures, tuning, dataset, source)
+    measures = task.measures
+    if tuning.measure is not None:  # it comes first
+        primary = parse_measure(
+            tuning.measure,
+            binary_relevance=dataset.spec.binary_relevance,
+            where=source.where(("tune", "measure")),
+        )
+        measures = (primary, *(measure for measure in measures if measure != primary))
     roles = dict(zip(runs.sources, runs.roles, strict=True))
     builder = SystemBuilder(experiment.systems, roles, sorted(dataset.rerankers))
     rerank_depth = int(shown.rerank_ranks.max(initial=0))
@@ -120,29 +133,6 @@ def make_session(
         evaluator=SystemEvaluator(shown, measures),
         system=system,
     )
-
-
-def _choose_system(experiment: Experiment, name: str | None) -> str:
-    if name is not None:
-        return experiment.find_system(name).name
-    if experiment.tune is not None:
-        return experiment.tune.system
-    gated = experiment.gated_system
-    return experiment.baseline if gated is None else gated.name
-
-
-def _order_measures(
-    measures: tuple[Measure, ...], tuning: TuneSettings, dataset: Dataset, source: Source
-) -> tuple[Measure, ...]:
-    """The experiment's measures, the one that ``tune`` maximizes first."""
-    if tuning.measure is None:
-        return measures
-    primary = parse_measure(
-        tuning.measure,
-        binary_relevance=dataset.spec.binary_relevance,
-        where=source.where(("tune", "measure")),
-    )
-    return (primary, *(measure for measure in measures if measure != primary))
 
 
 #: File names without their suffix: no path, no hidden file, the same on every system.

@@ -73,39 +73,6 @@ def _compare_measure(
     }
 
 
-def _list_changes(
-    queries: tuple[str, ...], after: FloatArray, before: FloatArray, dataset: Dataset
-) -> dict[str, Any]:
-    """The queries that changed from ``before`` to ``after``, both (Q,).
-
-    Returns:
-        Numbers of queries that are better, the same but for float noise, and worse; those that
-        ``won`` and ``lost`` most, each with its text and both values.
-    """
-    pair = Pair.from_arrays(after, before)
-    worse, better, difference = pair.losses, pair.wins, pair.difference
-
-    def list_queries(order: IntArray, count: int) -> list[dict[str, Any]]:
-        return [
-            {
-                "query": queries[q],
-                "text": query_excerpt(dataset.queries.get(queries[q])),
-                "before": float(before[q]),
-                "after": float(after[q]),
-            }
-            for q in order[: min(count, LISTED)].tolist()
-        ]
-
-    # Reversed by the difference alone: equal ones keep the order of the queries.
-    return {
-        "better": better,
-        "same": len(queries) - better - worse,
-        "worse": worse,
-        "won": list_queries(np.argsort(-difference, kind="stable"), better),
-        "lost": list_queries(np.argsort(difference, kind="stable"), worse),
-    }
-
-
 #: Documents of each list that are shown.
 SHOWN: Final = 20
 
@@ -146,22 +113,6 @@ def _list_document(trace: ScoreTrace, titles: dict[str, str], other: Explanation
 def _rank_of(document: str, explanation: Explanation) -> int | None:
     trace = explanation.find_trace(document)
     return None if trace is None else trace.rank
-
-
-def _describe_move(
-    name: str, title: str, before: Explanation, after: Explanation
-) -> dict[str, Any]:
-    """A document with its ranks before and after, None = not returned, and why it moved."""
-    judged = after.find_trace(name) or before.find_trace(name)
-    ranks = _rank_of(name, before), _rank_of(name, after)
-    return {
-        "document": name,
-        "title": title,
-        "grade": None if judged is None else judged.grade,
-        "before": ranks[0],
-        "after": ranks[1],
-        "cause": "" if ranks[0] == ranks[1] else explain_move(name, before, after),
-    }
 
 
 def _sort_key(move: dict[str, Any]) -> tuple[bool, int, str]:
@@ -263,6 +214,9 @@ class ConsoleSession:
             if previous is not None:
                 earlier = self.evaluator.evaluate(self.open_setting(previous)[0])
         groups = self.evaluator.runs.groups
+        facts = [describe_dataset(self.dataset)]
+        merged = lint_systems([system], facts, ignored=self.experiment.lint.ignore)
+        findings = (each.to_finding(None) for each in merged)
         return {
             "label": LABEL,
             "measures": [
@@ -271,9 +225,12 @@ class ConsoleSession:
                     self.evaluator.measures, values, base, strict=True
                 )
             ],
-            "baseline": self._changes(values, base),
-            "previous": None if earlier is None else self._changes(values, earlier),
-            "findings": self._lint(system),
+            "baseline": self._list_changes(values[0], base[0]),
+            "previous": None if earlier is None else self._list_changes(values[0], earlier[0]),
+            "findings": [
+                {"id": each.id, "severity": each.severity, "message": each.message}
+                for each in findings
+            ],
             "controls": [
                 {
                     **{key: getattr(each.parameter, key) for key in CONTROL_FIELDS},
@@ -316,6 +273,37 @@ class ConsoleSession:
             shares = {"setting": self._unjudged(system), "baseline": self._unjudged(self.baseline)}
         return {"unjudged": shares, "curve": curve}
 
+    def _list_changes(self, after: FloatArray, before: FloatArray) -> dict[str, Any]:
+        """List the queries whose values changed from ``before`` to ``after``, both (Q,).
+
+        Returns:
+            Numbers of queries that are better, the same but for float noise, and worse; those that
+            ``won`` and ``lost`` most, each with its text and both values.
+        """
+        queries, known = self.evaluator.runs.queries, self.dataset.queries
+        pair = Pair.from_arrays(after, before)
+        worse, better, difference = pair.losses, pair.wins, pair.difference
+
+        def list_queries(order: IntArray, count: int) -> list[dict[str, Any]]:
+            return [
+                {
+                    "query": queries[q],
+                    "text": query_excerpt(known.get(queries[q])),
+                    "before": float(before[q]),
+                    "after": float(after[q]),
+                }
+                for q in order[: min(count, LISTED)].tolist()
+            ]
+
+        # Reversed by the difference alone: equal ones keep the order of the queries.
+        return {
+            "better": better,
+            "same": len(queries) - better - worse,
+            "worse": worse,
+            "won": list_queries(np.argsort(-difference, kind="stable"), better),
+            "lost": list_queries(np.argsort(difference, kind="stable"), worse),
+        }
+
     def query_details(
         self, query: str, setting: Setting, against: Setting | None = None
     ) -> dict[str, Any]:
@@ -348,14 +336,27 @@ class ConsoleSession:
         names |= dict.fromkeys(trace.document for trace in relevant[:SHOWN])
         titles = self.titles.find_titles(names)
         known = self.dataset.queries.get(after.query)
-        moves = [_describe_move(name, titles[name], before, after) for name in names]
-        moved = [move for move in moves if move["before"] != move["after"]]
+        moves: list[dict[str, Any]] = []
+        for name in names:
+            ranks = _rank_of(name, before), _rank_of(name, after)
+            if ranks[0] != ranks[1]:
+                judged = after.find_trace(name) or before.find_trace(name)
+                moves.append(
+                    {
+                        "document": name,
+                        "title": titles[name],
+                        "grade": None if judged is None else judged.grade,
+                        "before": ranks[0],
+                        "after": ranks[1],
+                        "cause": explain_move(name, before, after),
+                    }
+                )
         return {
             "query": after.query,
             "text": (known.text or "") if known is not None else "",
             "before": [_list_document(trace, titles, after) for trace in lists[0]],
             "after": [_list_document(trace, titles, before) for trace in lists[1]],
-            "moves": sorted(moved, key=_sort_key),
+            "moves": sorted(moves, key=_sort_key),
         }
 
     def open_setting(self, setting: Setting) -> tuple[System, list[Control]]:
@@ -377,15 +378,3 @@ class ConsoleSession:
         """The mean share of unjudged documents among a system's first 10."""
         runs, measure = self.evaluator.runs, self.evaluator.measures[0]
         return exact_mean(measure_unjudged(system, runs, [measure])[0].share)
-
-    def _changes(self, after: FloatArray, before: FloatArray) -> dict[str, Any]:
-        return _list_changes(self.evaluator.runs.queries, after[0], before[0], self.dataset)
-
-    def _lint(self, system: System) -> list[dict[str, str]]:
-        """Findings of lint in the system."""
-        facts = [describe_dataset(self.dataset)]
-        merged = lint_systems([system], facts, ignored=self.experiment.lint.ignore)
-        findings = (each.to_finding(None) for each in merged)
-        return [
-            {"id": each.id, "severity": each.severity, "message": each.message} for each in findings
-        ]

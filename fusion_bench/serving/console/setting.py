@@ -127,40 +127,29 @@ class SystemBuilder:
         """
         system = self.start(setting)
         values = dict(setting.parameters)
-        if DIALECT in values:
-            system = self._translate(system, values.pop(DIALECT))
+        dialect = values.pop(DIALECT, system.dialect)
+        if dialect is None and system.dialect is not None:  # the package's own terms
+            system = System(system.name, system.runs, blend=system.blend)
+        elif dialect != system.dialect:
+            engine = parse_dialect(dialect)
+            translation = engine.translate(system, self.source_roles(system))
+            if translation.system is None:
+                reasons = "; ".join(translation.reasons)
+                raise ConfigError(f"{DIALECT}: {engine.title} cannot run this system: {reasons}")
+            system = translation.system.model_copy(update={"name": system.name})
         if not values:
             return system
-        system = self._add_reranker(system, values)
+        method = values.get(BLEND_METHOD, system.blend.method)
+        if method not in {"none", system.blend.method} and system.blend.reranker_name is None:
+            name = values.get(RERANKER, next(iter(self.rerankers), None))
+            if name is None:
+                raise ConfigError(f"{BLEND_METHOD}: the dataset has no rerank list: choose 'none'")
+            blend = blends.build({"method": method, "reranker": name})
+            system = system.model_copy(update={"blend": blend})
         system = apply_parameters(system, values, self.source_roles(system))
         for location, problem in system.find_misfits(self.roles, tuple(self.rerankers)):
             raise ConfigError(f"{'.'.join(map(str, location))}: {problem}")
         return system
-
-    def _translate(self, system: System, dialect: Value) -> System:
-        """The nearest system in the terms of an engine; None = in the package's own terms."""
-        if dialect == system.dialect:
-            return system
-        if dialect is None:
-            return System(system.name, system.runs, blend=system.blend)
-        engine = parse_dialect(dialect)
-        translation = engine.translate(system, self.source_roles(system))
-        if translation.system is None:
-            reasons = "; ".join(translation.reasons)
-            raise ConfigError(f"{DIALECT}: {engine.title} cannot run this system: {reasons}")
-        return translation.system.model_copy(update={"name": system.name})
-
-    def _add_reranker(self, system: System, values: Mapping[str, Value]) -> System:
-        """The system with a blend that has a reranker, where one is asked for and it has none."""
-        method = values.get(BLEND_METHOD, system.blend.method)
-        if method in {"none", system.blend.method} or system.blend.reranker_name is not None:
-            return system
-        name = values.get(RERANKER, next(iter(self.rerankers), None))
-        if name is None:
-            raise ConfigError(f"{BLEND_METHOD}: the dataset has no rerank list: choose 'none'")
-        return system.model_copy(
-            update={"blend": blends.build({"method": method, "reranker": name})}
-        )
 
 
 FUSION_METHOD: Final = "fusion.method"
@@ -243,7 +232,7 @@ class ControlPanel:
         frame = self.builder.build_system(setting.without_numbers())
         controls: dict[str, Control] = {}
         values: dict[str, Value] = {}
-        parts = (*self._part_parameters(system, roles), *self._depths(system))
+        parts = self._part_parameters(system, roles)
         for parameter in (*parts, *declared_parameters(system)):
             path = parameter.path
             value = _read_value(system, path, roles)
@@ -263,22 +252,18 @@ class ControlPanel:
         return list(controls.values())
 
     def _part_parameters(self, system: System, roles: SourceRoles) -> Iterator[Parameter]:
-        """The dialect, the methods and the reranker, where one configuration serves all queries."""
-        if system.query_classes is not None:
-            return
-        if not system.stages:
-            yield choice(DIALECT, None, *dialects.list_names())
-        sources = tuple((name, roles[name]) for name in system.runs)
-        methods = _list_methods(system.dialect, sources)
-        yield choice(FUSION_METHOD, *dict.fromkeys((system.fusion.method, *methods)))
-        if self.builder.rerankers:
-            yield choice(BLEND_METHOD, *blends.list_names())
-            if system.blend.reranker_name is not None:
-                yield choice(RERANKER, *sorted(self.builder.rerankers))
-                yield integer(RERANK_DEPTH, 1, max(self.rerank_depth, 1))
-
-    def _depths(self, system: System) -> Iterator[Parameter]:
-        """Yield the depths of the sources: one for all, or one each if the system has several."""
+        """Yield the dialect, methods and reranker if all queries share them, and the depths."""
+        if system.query_classes is None:
+            if not system.stages:
+                yield choice(DIALECT, None, *dialects.list_names())
+            sources = tuple((name, roles[name]) for name in system.runs)
+            methods = _list_methods(system.dialect, sources)
+            yield choice(FUSION_METHOD, *dict.fromkeys((system.fusion.method, *methods)))
+            if self.builder.rerankers:
+                yield choice(BLEND_METHOD, *blends.list_names())
+                if system.blend.reranker_name is not None:
+                    yield choice(RERANKER, *sorted(self.builder.rerankers))
+                    yield integer(RERANK_DEPTH, 1, max(self.rerank_depth, 1))
         longest = {name: self.longest.get(name, 1) for name in system.runs}
         if isinstance(system.depth, dict):
             for name, most in longest.items():
@@ -356,20 +341,17 @@ class SystemEvaluator:
         if key in self._values:
             self._values.move_to_end(key)
             return self._values[key]
-        self._bound_views(system)
-        (scores,) = evaluate_systems([system], self.runs, self.measures, limits=SHARDS)
-        self._values[key] = scores.values
-        if len(self._values) > VALUES_KEPT:
-            self._values.popitem(last=False)
-        return scores.values
-
-    def _bound_views(self, system: System) -> None:
-        """Forget all derived arrays once there are many kinds: each takes as much as the runs."""
+        # The arrays derived for one kind take as much memory as the runs: keep those of few kinds.
         kind = json.dumps(_derivation_kind(system))
         if kind not in self._kinds and len(self._kinds) >= KINDS_KEPT:
             self.runs = replace(self.runs)  # the same arrays with an empty cache
             self._kinds.clear()
         self._kinds.add(kind)
+        (scores,) = evaluate_systems([system], self.runs, self.measures, limits=SHARDS)
+        self._values[key] = scores.values
+        if len(self._values) > VALUES_KEPT:
+            self._values.popitem(last=False)
+        return scores.values
 
 
 def _derivation_kind(system: System) -> list[Any]:

@@ -191,12 +191,17 @@ def configure_pipeline(
         if isinstance(settings, rerank_config.RerankSettings)
         else rerank_config.merge_settings("production", settings or {})
     )
-    chains = rerankers if enabled and rerankers is not None else {}
+    chains: dict[str, ChainConfig] = {}
+    for name, chain in (rerankers or {}).items() if enabled else ():
+        try:
+            chains[name] = _read_chain(chain, chosen)
+        except ConfigError as error:
+            raise ConfigError(f"rerankers: {name}: {error}") from None
     return PipelineConfig(
         system=given if enabled else without_reranking(given),
         rules=rules,
         spaces=dict(score_spaces or {}),
-        chains={name: _name_chain(name, chain, chosen) for name, chain in chains.items()},
+        chains=chains,
         retrievers=dict(retrievers or {}),
         settings=chosen,
         crag=crag
@@ -218,25 +223,6 @@ def parse_system(keys: Mapping[str, Any]) -> System:
     return parse_model(System, {**keys, "name": name}, name)
 
 
-def _name_chain(
-    name: str, given: RerankerLike, settings: rerank_config.RerankSettings
-) -> ChainConfig:
-    """The chain that a caller names.
-
-    Args:
-        name: The rerank list that it stands for.
-        given: See :data:`RerankerLike`.
-        settings: Where ``given`` has none.
-
-    Raises:
-        ConfigError: It is no reranker, or a key of it breaks a rule.
-    """
-    try:
-        return _read_chain(given, settings)
-    except ConfigError as error:
-        raise ConfigError(f"rerankers: {name}: {error}") from None
-
-
 def _read_chain(given: RerankerLike, settings: rerank_config.RerankSettings) -> ChainConfig:
     if isinstance(given, str | os.PathLike) and Path(given).suffix in {".yaml", ".yml"}:
         given = rerank_config.read_rerank_config(Path(given))
@@ -246,16 +232,17 @@ def _read_chain(given: RerankerLike, settings: rerank_config.RerankSettings) -> 
     items = cast("Sequence[Any]", given) if is_several else [given]
     if not items:
         raise ConfigError("the chain is empty: name at least one provider")
-    return tuple(map(_read_provider, items)), settings
-
-
-def _read_provider(given: Any) -> Provider | Reranker:  # noqa: ANN401 - see RerankerLike
-    if isinstance(given, str | Mapping):
-        return providers.build(given)
-    is_reranker = all(hasattr(given, key) for key in ("identity", "batch", "score"))
-    if isinstance(given, Provider) or is_reranker:
-        return cast("Provider | Reranker", given)
-    raise ConfigError(
-        f"{given!r:.80} is no reranker: give a provider's method or keys, a YAML file, or an "
-        "object with identity, batch and score"
-    )
+    chain: list[Provider | Reranker] = []
+    for item in items:
+        if isinstance(item, str | Mapping):
+            chain.append(providers.build(item))
+        elif isinstance(item, Provider) or all(
+            hasattr(item, key) for key in ("identity", "batch", "score")
+        ):
+            chain.append(cast("Provider | Reranker", item))
+        else:
+            raise ConfigError(
+                f"{item!r:.80} is no reranker: give a provider's method or keys, a YAML file, or "
+                "an object with identity, batch and score"
+            )
+    return tuple(chain), settings

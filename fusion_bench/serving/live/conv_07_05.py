@@ -23,7 +23,13 @@ from fusion_bench.serving.live.configuration import configure_pipeline, parse_sy
 from fusion_bench.serving.live.final_list import rank_documents
 from fusion_bench.serving.live.pipeline import Pipeline
 from fusion_bench.serving.live.profiles import CONV_RERANKER, CONV_SETTINGS
-from fusion_bench.serving.live.query_lists import LIVE_QUERY, ListRules, align_lists, read_hits
+from fusion_bench.serving.live.query_lists import (
+    LIVE_QUERY,
+    ListRules,
+    QueryHit,
+    align_lists,
+    read_hits,
+)
 from fusion_bench.serving.live.rerankers import RerankerLike
 
 log = logging.getLogger("fusion_bench.serving.live")
@@ -96,7 +102,15 @@ class _Fusion:
             ConfigError: A weight is negative.
             DataError: A result breaks a rule.
         """
-        lists = {name: read_hits(map(_rename, hits), name) for name, hits in result_sets.items()}
+        lists: dict[str, list[QueryHit]] = {}
+        for name, hits in result_sets.items():
+            renamed = (  # ``source`` is the list's name again
+                {NAMES.get(key, key): value for key, value in hit.items() if key != "source"}
+                if isinstance(hit, Mapping)
+                else hit
+                for hit in hits
+            )
+            lists[name] = read_hits(renamed, name)
         if not lists:
             return []
         fusion = {**self._method, "weights": dict(weights)}
@@ -357,10 +371,3 @@ class VoyageReranker(_ServerReranker):
         **keys: Any,  # noqa: ANN401 - the provider checks them
     ) -> None:
         super().__init__(api_key, {"method": "voyage", "model": model, **keys})
-
-
-def _rename(item: object) -> object:
-    """A result with our names in place of the document's; ``source`` is the list's name again."""
-    if not isinstance(item, Mapping):
-        return item
-    return {NAMES.get(key, key): value for key, value in item.items() if key != "source"}

@@ -15,7 +15,6 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.errors import ConfigError, FailureKind
 from fusion_bench.evaluation.crag import ABSOLUTE, CragThresholds, CragVerdict, judge_list
-from fusion_bench.experiment.collapse import Collapse
 from fusion_bench.experiment.settings import CragRule
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.blend import RerankBlend
@@ -293,7 +292,10 @@ def rank_documents(
     collapse = system.collapse
     if collapse is not None and collapse.by == "id":  # rows were merged as they were read
         collapse, best = None, ids
-    parents = {} if collapse is None else _name_parents(view, collapse)
+    parents: dict[str, str] = {}  # of each chunk
+    if collapse is not None:
+        known, codes = [*view.vocabulary], view.parents[collapse.rule].tolist()
+        parents = {name: known[code] for name, code in zip(known, codes, strict=True) if code >= 0}
     chunks = {} if collapse is None else _list_chunks(runs, parents, extras)
     if isinstance(plain.fusion, CollapsedList) and system.stages:  # the list is one of chunks
         stage = system.stages[system.runs[0]]
@@ -355,12 +357,6 @@ def _best_hits(
         return tuple(best[name] for name in names if name in best)
 
     return list_hits
-
-
-def _name_parents(runs: AlignedRuns, collapse: Collapse) -> dict[str, str]:
-    """Chunk → its document."""
-    known, codes = [*runs.vocabulary], runs.parents[collapse.rule].tolist()
-    return {name: known[code] for name, code in zip(known, codes, strict=True) if code >= 0}
 
 
 def _list_chunks(

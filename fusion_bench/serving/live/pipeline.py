@@ -21,7 +21,7 @@ from fusion_bench.config.query_types import BY_INTENT, BY_TYPE, CONV_03_05
 from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.data.records import Condition, Query, ScoreSpace
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.experiment.experiment import Experiment, find_one_dataset, read_experiment
+from fusion_bench.experiment.experiment import find_one_dataset, read_experiment
 from fusion_bench.experiment.settings import CragRule
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
@@ -434,7 +434,14 @@ def _load_tuned_system(
         FusionBenchError: A file breaks a rule, or a name is unknown.
     """
     experiment, source = read_experiment(path, overrides=overrides)
-    system = _select_system(experiment, name, path)
+    if name is None and len(experiment.systems) == 1:
+        (name,) = experiment.systems
+    if name is None and experiment.gate is not None and experiment.gated_system is not None:
+        name = experiment.gated_system.name
+    if name is None:
+        known = ", ".join(map(repr, experiment.systems))
+        raise ConfigError(f"{path}: several systems: choose one with system=…: {known}")
+    system = experiment.find_system(name, str(path))
     if roles is not None:
         if needs_fitting(system):
             raise ConfigError(
@@ -475,17 +482,6 @@ def make_rules(spec: DatasetSpec, names: Collection[str], ties: Ties) -> ListRul
         ties=ties,
         conditions={name: run.when for name, run in runs.items() if run.when is not None},
     )
-
-
-def _select_system(experiment: Experiment, name: str | None, path: Path) -> System:
-    if name is None and len(experiment.systems) == 1:
-        (name,) = experiment.systems
-    if name is None and experiment.gate is not None and experiment.gated_system is not None:
-        name = experiment.gated_system.name
-    if name is None:
-        names = ", ".join(map(repr, experiment.systems))
-        raise ConfigError(f"{path}: several systems: choose one with system=…: {names}")
-    return experiment.find_system(name, str(path))
 
 
 def _make_query(

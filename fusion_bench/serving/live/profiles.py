@@ -173,8 +173,30 @@ class NablarchRerank(StrictModel):
             ConfigError: A key is not a variable of the environment, or an endpoint is of another
                 API.
         """
-        names = dict.fromkeys(filter(None, (self.primary_provider, self.fallback_provider)))
-        every = {name: _build_provider(name, getattr(self, name)) for name in names}
+        names = filter(None, (self.primary_provider, self.fallback_provider))
+        every: dict[str, HttpProvider] = {}
+        for name in dict.fromkeys(names):
+            entry: ProviderEntry = getattr(self, name)
+            keys: dict[str, Any] = dict(PROVIDERS[name])
+            where = f"{self.where}.{name}"
+            if entry.api_key is not None:
+                variable = VARIABLE.fullmatch(entry.api_key)
+                if variable is None:
+                    raise ConfigError(
+                        f"{where}.api-key: keys come from the environment only: write ${{VARIABLE}}"
+                    )
+                keys["key"] = variable[1]
+            if entry.model is not None:
+                keys["model"] = entry.model
+            if entry.endpoint is not None:
+                model = providers.find_model(keys)
+                path = model.path if issubclass(model, HttpProvider) else ""
+                if not urlsplit(entry.endpoint).path.endswith(path):
+                    raise ConfigError(
+                        f"{where}.endpoint {entry.endpoint!r}: a URL that ends in {path}"
+                    )
+                keys["base_url"] = entry.endpoint.removesuffix(path)
+            every[name] = cast("HttpProvider", providers.build(keys))
         chosen = [each for each in every.values() if not each.key or os.environ.get(each.key)]
         for name, each in every.items():
             if chosen and each not in chosen:
@@ -307,27 +329,6 @@ def _underscore(data: Any) -> Any:  # noqa: ANN401 - as YAML says it
     if not isinstance(data, Mapping):
         return data
     return {str(key).replace("-", "_"): _underscore(value) for key, value in data.items()}
-
-
-def _build_provider(name: str, entry: ProviderEntry) -> HttpProvider:
-    keys: dict[str, Any] = dict(PROVIDERS[name])
-    where = f"{NablarchRerank.where}.{name}"
-    if entry.api_key is not None:
-        variable = VARIABLE.fullmatch(entry.api_key)
-        if variable is None:
-            raise ConfigError(
-                f"{where}.api-key: keys come from the environment only: write ${{VARIABLE}}"
-            )
-        keys["key"] = variable[1]
-    if entry.model is not None:
-        keys["model"] = entry.model
-    if entry.endpoint is not None:
-        model = providers.find_model(keys)
-        path = model.path if issubclass(model, HttpProvider) else ""
-        if not urlsplit(entry.endpoint).path.endswith(path):
-            raise ConfigError(f"{where}.endpoint {entry.endpoint!r}: a URL that ends in {path}")
-        keys["base_url"] = entry.endpoint.removesuffix(path)
-    return cast("HttpProvider", providers.build(keys))
 
 
 #: Name → what builds the arguments of a ``Pipeline`` from the profile's options.

@@ -77,29 +77,6 @@ def read_hits(given: object, source: str) -> list[QueryHit]:
     return [_read_hit(item, source, i) for i, item in enumerate(items, 1)]
 
 
-def _check_scores(hits: Iterable[QueryHit], source: str, space: ScoreSpace) -> None:
-    """Check that the scores of a rerank list lie where their score space says.
-
-    Args:
-        hits: The list, as it was handed over.
-        source: Its name, for messages.
-        space: What its scores mean.
-
-    Raises:
-        DataError: A score does not.
-    """
-    if space not in LIMITS:
-        return
-    low, high, allowed = LIMITS[space]
-    for number, hit in enumerate(hits, 1):
-        if not low <= hit.score <= high:
-            raise DataError(
-                f"list {source!r}, item {number}: a score of the score space {space!r} is "
-                f"{allowed}, given {hit.score:g}: declare what the scores mean "
-                f"({', '.join(get_args(ScoreSpace))})"
-            )
-
-
 def _read_hit(item: object, source: str, number: int) -> QueryHit:
     if type(item) is tuple and len(item) in {2, 3}:  # by far the most frequent, and the fastest
         name, score, text = item if len(item) == 3 else (*item, None)
@@ -245,8 +222,20 @@ def align_lists(
     """
     off = rules.explain_off(query)
     given = {name: lists[name] for name in names if name not in off and lists[name]}
-    runs = [_make_run(query, name, hits, rules) for name, hits in given.items()]
-    filled = [run for run in runs if len(run.documents)]
+    filled = []
+    for name, hits in given.items():
+        options = rules.options_of(name)
+        run = Run.from_rows(
+            name,
+            [query.id] * len(hits),
+            [hit.id for hit in hits],
+            [hit.score for hit in hits],
+            ranks=range(1, len(hits) + 1) if options.rank_from == "column" else None,
+            roles=rules.roles.get(name, frozenset()),
+            read_options=options,
+        )
+        if len(run.documents):
+            filled.append(run)
     if not filled:
         return None
     aligned = align_all_queries(filled, queries={query.id: query}, ties=rules.ties, spaces=spaces)
@@ -259,20 +248,6 @@ def align_lists(
             switch = Switch(frozenset(), rules.conditions[name]) if name in off else None
             aligned = aligned.add_source(name, roles, *nothing, switch)
     return aligned.restrict(names) if rules.ties == "first_seen" else aligned
-
-
-def _make_run(query: Query, name: str, hits: Sequence[QueryHit], rules: ListRules) -> Run:
-    options = rules.options_of(name)
-    ids, scores = [hit.id for hit in hits], [hit.score for hit in hits]
-    return Run.from_rows(
-        name,
-        [query.id] * len(ids),
-        ids,
-        scores,
-        ranks=range(1, len(ids) + 1) if options.rank_from == "column" else None,
-        roles=rules.roles.get(name, frozenset()),
-        read_options=options,
-    )
 
 
 def add_rerank_list(
@@ -297,7 +272,13 @@ def add_rerank_list(
     if best:
         rows = np.array(list(best))
         scores[rows] = list(best.values())
-        ranks[rows] = _rank_scores(scores[rows], runs.documents[rows], options)
+        # As a file's rows in this order get their ranks.
+        ties = None if options.source_ties == "file" else ~runs.documents[rows]
+        ranks[rows] = (
+            np.arange(1, len(rows) + 1)
+            if options.rank_from == "column"
+            else positions(scores[rows], np.array([0, len(rows)]), tie_order=ties)
+        )
     kept = [i for i, known in enumerate(runs.rerankers) if known != name]
     return replace(
         runs,
@@ -305,14 +286,6 @@ def add_rerank_list(
         rerank=np.vstack([runs.rerank[kept], scores]),
         rerank_ranks=np.vstack([runs.rerank_ranks[kept], ranks]),
     )
-
-
-def _rank_scores(scores: FloatArray, codes: IntArray, options: ReadOptions) -> IntArray:
-    """(n,): ranks as a file's rows in this order would get them."""
-    if options.rank_from == "column":
-        return np.arange(1, len(scores) + 1)
-    ties = None if options.source_ties == "file" else ~codes
-    return positions(scores, np.array([0, len(scores)]), tie_order=ties)
 
 
 def candidate_ids(runs: AlignedRuns) -> list[str]:
@@ -400,9 +373,17 @@ async def gather_lists(
 
 
 def _read_list(given: object, name: str, spaces: Mapping[str, ScoreSpace]) -> list[QueryHit]:
-    hits = read_hits(given, name)
-    if name in spaces:
-        _check_scores(hits, name, spaces[name])
+    """Read the list of a source, and check its scores if it has a score space."""
+    hits, space = read_hits(given, name), spaces.get(name)
+    if space is not None and space in LIMITS:
+        low, high, allowed = LIMITS[space]
+        for number, hit in enumerate(hits, 1):
+            if not low <= hit.score <= high:
+                raise DataError(
+                    f"list {name!r}, item {number}: a score of the score space {space!r} is "
+                    f"{allowed}, given {hit.score:g}: declare what the scores mean "
+                    f"({', '.join(get_args(ScoreSpace))})"
+                )
     return hits
 
 

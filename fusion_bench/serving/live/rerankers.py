@@ -105,29 +105,24 @@ async def _open_chain(
     providers_of_chain, settings = config
     sessions = []
     for provider in providers_of_chain:
-        limits: Provider = UNLIMITED
-        if isinstance(provider, Provider):
-            limits, reranker = provider, await _open_provider(provider, settings, stack)
-        else:
+        limits = provider if isinstance(provider, Provider) else UNLIMITED
+        if not isinstance(provider, Provider):
             reranker = provider
+        elif not isinstance(provider, HttpProvider):
+            reranker = await stack.enter_async_context(provider.open_reranker())
+        else:
+            seconds = settings.timeout_ms / 1e3
+            wait = seconds if settings.strict else OPENING_SECONDS
+            try:
+                reranker = await connect_provider(provider, wait, stack)
+            except ProviderError as error:
+                if settings.strict:
+                    raise
+                log.warning("%s is connected later: %s", provider.model_identity.label, error)
+                reranker = LateReranker(provider, seconds, stack)
         session = ProviderSession(reranker, settings, provider=limits, store=store, run=name)
         sessions.append(session)
     return ProviderChain(sessions, settings)
-
-
-async def _open_provider(
-    provider: Provider, settings: RerankSettings, stack: AsyncExitStack
-) -> Reranker:
-    if not isinstance(provider, HttpProvider):
-        return await stack.enter_async_context(provider.open_reranker())
-    seconds = settings.timeout_ms / 1e3
-    if settings.strict:
-        return await connect_provider(provider, seconds, stack)
-    try:
-        return await connect_provider(provider, OPENING_SECONDS, stack)
-    except ProviderError as error:
-        log.warning("%s is connected later: %s", provider.model_identity.label, error)
-        return LateReranker(provider, seconds, stack)
 
 
 @dataclass(frozen=True)
@@ -218,27 +213,25 @@ class QueryScoring:
         if not candidates:
             self.is_skipped = True
         if blend.reranker in self.lists:
-            self._check_given_scores(blend, candidates)
+            # The list that was handed over is the one that scored.
+            name = blend.reranker
+            scored = {hit.id for hit in self.lists[name]}
+            missing = [document for document in candidates if document not in scored]
+            if missing and blend.missing == "error":
+                raise AlignmentError(
+                    f"list {name!r}: no score for document {missing[0]!r}, a candidate of query "
+                    f"{self.query.text!r:.80} ({len(missing)} of {len(candidates)} candidates have "
+                    "none): hand over a score for each, or set the blend's 'missing' to zero or "
+                    "below"
+                )
+            if len(missing) < len(candidates):
+                self._given.append(name)
             return plain, runs
         if candidates and not await self._score_candidates(blend, candidates):
             return plain.model_copy(update={"blend": NoBlend()}), runs
         scores = self._scores.get(blend.reranker, {})
         hits = [QueryHit(document, score) for document, score in scores.items()]
         return plain, add_rerank_list(runs, blend.reranker, hits, self.tools.rules)
-
-    def _check_given_scores(self, blend: RerankBlend, candidates: Sequence[str]) -> None:
-        """Note a list that was handed over as the one that scored."""
-        name = blend.reranker
-        scored = {hit.id for hit in self.lists[name]}
-        missing = [document for document in candidates if document not in scored]
-        if missing and blend.missing == "error":
-            raise AlignmentError(
-                f"list {name!r}: no score for document {missing[0]!r}, a candidate of query "
-                f"{self.query.text!r:.80} ({len(missing)} of {len(candidates)} candidates have "
-                "none): hand over a score for each, or set the blend's 'missing' to zero or below"
-            )
-        if len(missing) < len(candidates):
-            self._given.append(name)
 
     async def _score_candidates(self, blend: RerankBlend, candidates: Sequence[str]) -> bool:
         """Ask for the scores of candidates, best first; whether a provider gave them."""

@@ -29,9 +29,8 @@ from fusion_bench._version import __version__
 from fusion_bench.config.models import parse_model
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.report.markdown import render_summary
-from fusion_bench.serving.mcp.declaration import TOOLS, Tool, ToolAnswer
 from fusion_bench.serving.mcp.project import Project
-from fusion_bench.serving.mcp.tools import Tools
+from fusion_bench.serving.mcp.tools import TOOLS, ToolAnswer, Tools
 from fusion_bench.util.files import explain_error
 from fusion_bench.util.formatting import Progress, checked_by, is_encodable
 from fusion_bench.util.local_requests import serve_guarded
@@ -83,7 +82,19 @@ class ToolServer:
     async def _list_tools(
         self, _context: ServerRequestContext, _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_describe(each) for each in self._tools.values()])
+        tools = [
+            types.Tool(
+                name=tool.name,
+                description=tool.description,
+                input_schema=tool.arguments.model_json_schema(),
+                output_schema=tool.output_schema,
+                annotations=types.ToolAnnotations(
+                    read_only_hint=not tool.writes, destructive_hint=False, open_world_hint=False
+                ),
+            )
+            for tool in self._tools.values()
+        ]
+        return types.ListToolsResult(tools=tools)
 
     async def _call_tool(
         self, context: ServerRequestContext, params: types.CallToolRequestParams
@@ -94,28 +105,24 @@ class ToolServer:
             raise MCPError(types.INVALID_PARAMS, f"unknown tool: known: {known}")
 
         def run() -> types.CallToolResult:
+            """Call the tool, in a thread."""
+            tools = Tools(self._project, _report_to(context))
             with checked_by(anyio.from_thread.check_cancelled):
-                return self._run(tool, params.arguments or {}, _report_to(context))
+                try:
+                    given = parse_model(tool.arguments, params.arguments or {}, tool.name)
+                    named = {name: getattr(given, name) for name in tool.arguments.model_fields}
+                    return self._answer(tool.function(tools, **named))
+                except FusionBenchError as error:
+                    return _fail(self._project.describe_error(error))
+                except OSError as error:
+                    return _fail(f"{tool.name}: {explain_error(error)}")
+                except Exception as error:
+                    log.exception("%s failed", tool.name)
+                    return _fail(
+                        f"{tool.name}: an error of the server, {type(error).__name__}: see its log"
+                    )
 
         return await anyio.to_thread.run_sync(run, limiter=self._limits[tool.is_light])
-
-    def _run(
-        self, tool: Tool, arguments: dict[str, Any], progress: Progress
-    ) -> types.CallToolResult:
-        """Call a tool, in a thread."""
-        try:
-            given = parse_model(tool.arguments, arguments, tool.name)
-            named = {name: getattr(given, name) for name in tool.arguments.model_fields}
-            return self._answer(tool.function(Tools(self._project, progress), **named))
-        except FusionBenchError as error:
-            return _fail(self._project.describe_error(error))
-        except OSError as error:
-            return _fail(f"{tool.name}: {explain_error(error)}")
-        except Exception as error:
-            log.exception("%s failed", tool.name)
-            return _fail(
-                f"{tool.name}: an error of the server, {type(error).__name__}: see its log"
-            )
 
     def _answer(self, answer: ToolAnswer) -> types.CallToolResult:
         record, page = answer
@@ -130,18 +137,6 @@ class ToolServer:
             content=[types.TextContent(type="text", text=self._project.hide_paths(shown))],
             structured_content=from_json(text),
         )
-
-
-def _describe(tool: Tool) -> types.Tool:
-    return types.Tool(
-        name=tool.name,
-        description=tool.description,
-        input_schema=tool.arguments.model_json_schema(),
-        output_schema=tool.output_schema,
-        annotations=types.ToolAnnotations(
-            read_only_hint=not tool.writes, destructive_hint=False, open_world_hint=False
-        ),
-    )
 
 
 def _fail(message: str) -> types.CallToolResult:

@@ -6,11 +6,16 @@ it, and what each argument means.
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias, get_type_hints
 
-from pydantic import Field
+from pydantic import Field, create_model
+from pydantic_core import from_json
 
 from fusion_bench.api.power import DIFFERENCES, power
 from fusion_bench.campaign.ask import CANDIDATE, Referee
@@ -18,7 +23,8 @@ from fusion_bench.campaign.client import ServedCampaign
 from fusion_bench.campaign.pages import build_answer_page, build_status_page
 from fusion_bench.checks.dataset_facts import dataset_notices, describe_dataset, unjudged_shares
 from fusion_bench.checks.lint import lint_datasets, make_lint_report, read_fitting_facts
-from fusion_bench.config.models import MOST_RANK
+from fusion_bench.config.models import MOST_RANK, StrictModel
+from fusion_bench.config.options import read_attributes
 from fusion_bench.engines.export import export_experiment
 from fusion_bench.engines.options import ExportOptions
 from fusion_bench.errors import ConfigError, UnknownNameError
@@ -37,8 +43,8 @@ from fusion_bench.report.diagnosis_page import build_diagnosis_page
 from fusion_bench.report.evaluation_page import build_page
 from fusion_bench.report.explanation_page import explain_documents
 from fusion_bench.report.export_page import build_export_page
+from fusion_bench.report.page import Page
 from fusion_bench.report.power_page import build_power_page
-from fusion_bench.serving.mcp.declaration import ToolAnswer, tool
 from fusion_bench.serving.mcp.project import EMPTY, YAML, Project, is_inside, read_candidate
 from fusion_bench.util.files import baseline_path
 from fusion_bench.util.formatting import Progress
@@ -52,6 +58,80 @@ Settings: TypeAlias = dict[str, Any]
 PER_QUERY: Final = frozenset(
     {"queries", "types", "groups", "slices", "values", "trials", "judged_only", "filled"}
 )
+
+
+#: A record as ``--json`` prints it, and the page whose summary is the text; None = the record.
+ToolAnswer: TypeAlias = tuple[object, Page | None]
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A method of :class:`Tools` as clients see it.
+
+    Attributes:
+        function: The method.
+        schema: Name of the record's published schema; None = any object.
+        is_light: Whether it reads no list: any number of these may run at once.
+        writes: Whether it may write a file.
+        needs_campaign: Whether it is there only where a campaign may be asked.
+    """
+
+    function: Callable[..., ToolAnswer]
+    schema: str | None
+    is_light: bool
+    writes: bool
+    needs_campaign: bool
+
+    @property
+    def name(self) -> str:
+        """The name that a client calls."""
+        return self.function.__name__
+
+    @property
+    def description(self) -> str:
+        """When to use it."""
+        return inspect.cleandoc(self.function.__doc__ or "").partition("\n\nArgs:")[0]
+
+    @cached_property
+    def arguments(self) -> type[StrictModel]:
+        """Its arguments, each described."""
+        hints = get_type_hints(self.function, include_extras=True)
+        texts = read_attributes(self.function.__doc__ or "", "Args")
+        _, *parameters = inspect.signature(self.function).parameters.values()
+        fields: dict[str, Any] = {}
+        for each in parameters:
+            default = ... if each.default is inspect.Parameter.empty else each.default
+            fields[each.name] = (hints[each.name], Field(default, description=texts[each.name]))
+        return create_model(self.name, __base__=StrictModel, **fields)
+
+    @cached_property
+    def output_schema(self) -> dict[str, Any]:
+        """The JSON Schema of its record."""
+        if self.schema is None:
+            return {"type": "object"}
+        file = resources.files("fusion_bench") / "schemas" / f"{self.schema}.json"
+        schema: dict[str, Any] = from_json(file.read_bytes())
+        return schema
+
+
+#: By name, in the order in which an agent needs them.
+TOOLS: Final[dict[str, Tool]] = {}
+
+
+def tool(
+    schema: str | None = None,
+    *,
+    is_light: bool = False,
+    writes: bool = False,
+    needs_campaign: bool = False,
+) -> Callable[[Callable[..., ToolAnswer]], Callable[..., ToolAnswer]]:
+    """Add a method to :data:`TOOLS`; arguments as :class:`Tool` has them."""
+
+    def register(function: Callable[..., ToolAnswer]) -> Callable[..., ToolAnswer]:
+        TOOLS[function.__name__] = Tool(function, schema, is_light, writes, needs_campaign)
+        return function
+
+    return register
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from fusion_bench.report.tuning_records import Gain
 from fusion_bench.stats.inference import infer_family
 from fusion_bench.stats.intervals import t_quantile
 from fusion_bench.stats.values import Pair
-from fusion_bench.tune.gains import (
+from fusion_bench.tune.held_out import (
     UntunedSystem,
     compare_floor,
     estimate_family,
