@@ -90,7 +90,6 @@ def find_collection_warnings(
     if judge is not None:
         related = tuple(name for name in judge.related_systems if name in configs)
         judge = judge.model_copy(update={"related_systems": related})
-    equal = [row for row in chosen if row.abstain and row.abstain.is_tied]
     warnings = find_warnings(
         runs,
         len(collection.queries),
@@ -105,22 +104,28 @@ def find_collection_warnings(
         first_trial=collection.first_trial if rows is None else (),
         judgment_notes=collection.judgment_notes,
     )
-    return [*warnings, *map(_warn_tied_signal, equal)]
+    return [*warnings, *(each for row in chosen for each in _warn_of_threshold(row))]
 
 
-def _warn_tied_signal(row: SystemResult) -> DataWarning:
-    """The warning that one value of a signal is too frequent for a threshold."""
-    if (result := row.abstain) is None:
-        raise TypeError(f"system {row.name!r} has no threshold")
-    same = format_percent(result.answerable_at_one)
-    others = format_percent(result.unanswerable_at_one)
-    text = (
-        f"{row.name}: {same} of the queries with an answer have one value of {result.signal}, and "
-        f"{others} of those without. A threshold cannot tell these queries apart. Choose another "
-        "signal: fusion-bench threshold."
-    )
-    evidence = result.model_dump(include={"signal", "values", "answerable_at_one"})
-    return DataWarning(key="threshold", text=text, evidence={"system": row.name, **evidence})
+def _warn_of_threshold(row: SystemResult) -> Iterator[DataWarning]:
+    """The warning that a system has no threshold yet, or that its signal has too few values."""
+    result, evidence = row.abstain, {"system": row.name}
+    if result is None and (row.config or {}).get("abstain"):
+        text = (
+            f"{row.name}: 'abstain' has no threshold yet, so every query is answered. Find it: "
+            "fusion-bench threshold EXPERIMENT --save FILE."
+        )
+        yield DataWarning(key="threshold", text=text, evidence=evidence)
+    elif result is not None and result.is_tied:
+        same = format_percent(result.answerable_at_one)
+        others = format_percent(result.unanswerable_at_one)
+        text = (
+            f"{row.name}: {same} of the queries with an answer have one value of {result.signal}, "
+            f"and {others} of those without. A threshold cannot tell these queries apart. Choose "
+            "another signal: fusion-bench threshold."
+        )
+        evidence |= result.model_dump(include={"signal", "values", "answerable_at_one"})
+        yield DataWarning(key="threshold", text=text, evidence=evidence)
 
 
 def _find_single_repeats(
