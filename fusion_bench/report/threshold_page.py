@@ -117,11 +117,11 @@ def _promise(collection: ThresholdCollection, limit: str) -> Iterator[str]:
     yield describe_promise(chosen, limit, f"{how}; {pluralize(chosen.calibrating, unit)}")
     if chosen.signal == CRAG_SCORE and chosen.threshold is not None:
         upper = (math.floor(chosen.threshold * 1e6) + 1) / 1e6  # at or above it is 'correct'
-        lower, rarely = "", f"at most {limit} of such queries are 'correct'"
+        lower, rarely = "", f"at most {limit} of unanswerable queries are 'correct'"
         if chosen.crag_lower is not None and chosen.crag_lower > 0:
             least = (math.ceil(chosen.crag_lower * 1e6) - 1) / 1e6  # at or below it is 'incorrect'
             lower = f", lower: {min(least, upper):.6f}"
-            rarely += ", and of answerable ones 'incorrect'"
+            rarely += f", and at most {limit} of answerable ones 'incorrect'"
         yield f"Write crag: {{upper: {upper:.6f}{lower}}}: then {rarely}."
     if chosen.against is not None:
         yield compare_with_second(chosen.against)
