@@ -112,8 +112,8 @@ def _warn_of_threshold(row: SystemResult) -> Iterator[DataWarning]:
     result, evidence = row.abstain, {"system": row.name}
     if result is None and (row.config or {}).get("abstain"):
         text = (
-            f"{row.name}: 'abstain' has no threshold yet, so every query is answered. Find it: "
-            "fusion-bench threshold EXPERIMENT --save FILE."
+            f"{row.name}: 'abstain' has no threshold yet: run fusion-bench threshold EXPERIMENT "
+            "--save FILE. Until then every query is answered."
         )
         yield DataWarning(key="threshold", text=text, evidence=evidence)
     elif result is not None and result.is_tied:

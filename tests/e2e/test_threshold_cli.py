@@ -241,7 +241,7 @@ def test_eval_prints_that_there_is_no_threshold_yet(capsys: Capture) -> None:
     Path(EXPERIMENT).write_text(text.replace("b]}", abstain), encoding="utf-8")
     assert main(["eval", EXPERIMENT, "--allow-suspect"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert printed.count("plain: 'abstain' has no threshold yet") == 1
+    assert printed.count("plain: 'abstain' has no threshold yet: run fusion-bench threshold") == 1
 
 
 def test_eval_warns_of_a_signal_with_one_value_for_many_queries(
