@@ -50,6 +50,7 @@ from fusion_bench.measures.aliases import resolve_alias
 from fusion_bench.report.tuning_page import tuning_findings
 from fusion_bench.report.tuning_records import Recommendation, TuningReport, Value
 from fusion_bench.stats.comparison import Comparison
+from fusion_bench.tune.abstain import fit_threshold
 from fusion_bench.tune.held_out import evaluate_untuned
 from fusion_bench.tune.looks import find_ledger
 from fusion_bench.tune.objective import TuningObjective, create_objective, express_in_engine
@@ -112,7 +113,7 @@ class TuningResult(ResultView):
     def system(self) -> System:
         """The tuned system, for ``fuse`` and ``compare``."""
         name = f"{self.report.system} tuned"
-        return System.model_validate({**self.report.choice.config, "name": name})
+        return System.model_validate({**self.report.tuned_config, "name": name})
 
     @property
     def comparison(self) -> Comparison:
@@ -288,7 +289,9 @@ def _run(
         ),
         untuned=evaluate_untuned(experiment, source, dataset, objective, allowed=allowed),
     )
-    return TuningResult(run.run("tune", report_provenance(experiment, source)), objective)
+    report = run.run("tune", report_provenance(experiment, source))
+    abstain = fit_threshold(experiment, source, settings, dataset, report)
+    return TuningResult(report.model_copy(update={"abstain": abstain}), objective)
 
 
 def gate(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import fusion_bench.cli.application.commands as base
-from fusion_bench.cli.application.console import print_result
+from fusion_bench.cli.application.console import echo, make_console, print_result
 from fusion_bench.config.options import File, Folder, Name, Option
 
 
@@ -49,12 +49,15 @@ def command(options: ThresholdOptions) -> None:
         fusion-bench threshold experiments/mine.yaml --false-answers 0.05 --json
         fusion-bench threshold experiments/mine.yaml --save experiments/careful.yaml
     """
+    from fusion_bench.cli.application.next_steps import format_command
     from fusion_bench.evaluation.thresholds import (
         ThresholdSettings,
         format_threshold_experiment,
         measure_thresholds,
     )
     from fusion_bench.io.outputs import check_output, write_output
+    from fusion_bench.report.page import NextStep
+    from fusion_bench.report.terminal import print_next_steps
     from fusion_bench.report.threshold_page import build_threshold_page
     from fusion_bench.report.write import draw_figures, write_record
 
@@ -85,5 +88,11 @@ def command(options: ThresholdOptions) -> None:
         page = build_threshold_page(report, None if options.json else "png")
         written = write_record("threshold", report, page, folder, draw_figures(page))
         if options.save is not None:
-            written.append(write_output(options.save, text.encode(), option="--save"))
+            write_output(options.save, text.encode(), option="--save")
     print_result(report, page, options, written)
+    if options.save is not None and not (options.json or options.quiet):
+        split, terminal = source.overrides.get(("split",)), make_console()
+        terminal.print()
+        echo(f"Written: {options.save}{'' if split is None else f', without --set {split}'}")
+        step = format_command("eval", options.save, datasets=options.datasets)
+        print_next_steps([NextStep(step, "the shares of answered queries")], terminal)

@@ -382,9 +382,11 @@ def _carry_threshold(
         return nearest, ""
     signal, above = system.abstain.signal, system.abstain.find_threshold(system.name)
     factor = None
-    if not dialect.minimum_score:
+    if signal != FUSED_TOP:
+        reason = f"a minimum score drops documents, and refuses no query by {signal}"
+    elif not dialect.minimum_score:
         reason = f"{dialect.title} has no minimum of the fused score"
-    elif signal != FUSED_TOP or not isinstance(nearest.blend, NoBlend):
+    elif not isinstance(nearest.blend, NoBlend):
         reason = f"{dialect.minimum_score.partition(' ')[0]} compares the final score, not {signal}"
     elif data.load is None:
         reason = "no dataset shows by what factor the engine's scores differ"
@@ -394,7 +396,7 @@ def _carry_threshold(
     if factor is None:
         return nearest, (
             f"abstain: {reason}: compare {signal} with {above:g} in the application, and answer "
-            "if it is above."
+            "if it is above, as 'answered' of fb.Pipeline does."
         )
     number = np.float32 if dialect.precision == "float32" else np.float64
     limit = float(np.nextafter(number(factor * above), number(np.inf)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection
+from itertools import compress
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -14,11 +14,13 @@ from fusion_bench.data.query_splits import QuerySplit, hash_position, hashed_spl
 from fusion_bench.errors import DataError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, add_unjudged_queries
 from fusion_bench.evaluation.report_records import AbstainResult
-from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.settings import TuneSettings
+from fusion_bench.io.fingerprints import query_digests
+from fusion_bench.io.looks import find_query_set
 from fusion_bench.measures.rankings import no_relevant
 from fusion_bench.ranking.query_signals import mask_half, signal_of
-from fusion_bench.stats.thresholds import measure_share
+from fusion_bench.stats.thresholds import Share, measure_share
+from fusion_bench.util.digests import hash_values
 
 #: Hashed with the ids of queries and groups: which calibrate, which choose.
 CALIBRATE, CHOOSE = "calibrate", "choose"
@@ -41,6 +43,18 @@ class ThresholdQueries(NamedTuple):
     runs: AlignedRuns
     answerable: BoolArray
     calibrates: BoolArray
+
+    def list_ids(self, mask: BoolArray) -> list[str]:
+        """The ids of the marked queries."""
+        return [*compress(self.runs.queries, mask.tolist())]
+
+    def list_groups(self, mask: BoolArray) -> list[str]:
+        """The group of each marked query."""
+        return [*compress(self.runs.groups, mask.tolist())]
+
+    def measure_share(self, counted: BoolArray, mask: BoolArray, seed: int) -> Share:
+        """The share of the marked queries that count, with an interval that respects groups."""
+        return measure_share(counted[mask], self.list_groups(mask), seed=seed)
 
 
 def find_queries(task: EvaluationSet, *, mask: bool = False) -> ThresholdQueries:
@@ -71,15 +85,18 @@ def find_queries(task: EvaluationSet, *, mask: bool = False) -> ThresholdQueries
             declared |= ~answerable & [query in judged for query in runs.queries]
         keep = declared | answerable
         runs, answerable = runs.subset(keep), answerable[keep]
+    return ThresholdQueries(runs, answerable, choose_one_each(runs, ~answerable))
+
+
+def choose_one_each(runs: AlignedRuns, mask: BoolArray) -> BoolArray:
+    """(Q,): of the marked queries one a group, by hash: they are independent of each other."""
     first: dict[str, int] = {}
-    for row in sorted(
-        np.flatnonzero(~answerable).tolist(),
-        key=lambda row: hash_position(runs.queries[row], CALIBRATE),
-    ):
+    rows = np.flatnonzero(mask).tolist()
+    for row in sorted(rows, key=lambda row: hash_position(runs.queries[row], CALIBRATE)):
         first.setdefault(runs.groups[row], row)
-    calibrates = np.zeros(len(answerable), dtype=bool)
-    calibrates[[*first.values()]] = True
-    return ThresholdQueries(runs, answerable, calibrates)
+    chosen = np.zeros(len(mask), dtype=bool)
+    chosen[[*first.values()]] = True
+    return chosen
 
 
 def split_to_choose(queries: ThresholdQueries) -> QuerySplit:
@@ -106,30 +123,30 @@ def hold_out_queries(
     return np.array([*places], dtype=bool)
 
 
-def digest_queries(queries: ThresholdQueries, part: BoolArray) -> str:
-    """SHA-256 of the ids of the unanswerable queries that calibrate a threshold.
+def count_calibrating(
+    task: EvaluationSet, queries: ThresholdQueries, calibrated_on: str | None
+) -> int:
+    """How many of the unanswerable queries set a threshold.
+
+    If the ledger of the dataset does not have the queries that set it, these are recognized only if
+    they are all of the queries at hand, or a half that a command would choose.
 
     Args:
+        task: Has the dataset, and the settings of ``tune``, which split the queries.
         queries: The queries.
-        part: Shape (Q,): those that take part.
+        calibrated_on: Digest of those that set the threshold; None = not known.
     """
-    ids = sorted(queries.runs.queries[q] for q in np.flatnonzero(queries.calibrates & part))
-    return hashlib.sha256("\n".join(ids).encode()).hexdigest()
-
-
-def calibration_digests(queries: ThresholdQueries, experiment: Experiment) -> set[str]:
-    """The digests that are stored if these queries set a threshold: all of them, or a part.
-
-    Args:
-        queries: The queries.
-        experiment: Whose settings of ``tune`` split them.
-    """
-    tune = experiment.tune or TuneSettings(system=experiment.baseline)
+    if calibrated_on is None:
+        return 0
+    if known := find_query_set(task.dataset.folder, calibrated_on):
+        return len(known.intersection(query_digests(queries.list_ids(~queries.answerable))))
+    tune = task.experiment.tune or TuneSettings(system=task.experiment.baseline)
     held_out = hold_out_queries(queries, (), split_seed=tune.split_seed, share=tune.held_out)
     parts = [np.ones(len(queries.answerable), dtype=bool), held_out]
     if len(set(queries.runs.groups)) > 1:
         parts.append(split_to_choose(queries).held_out)
-    return {digest_queries(queries, part) for part in parts}
+    sets = [query_digests(queries.list_ids(queries.calibrates & part)) for part in parts]
+    return max((len(each) for each in sets if hash_values(each) == calibrated_on), default=0)
 
 
 def _share(counted: BoolArray) -> float | None:
@@ -154,28 +171,19 @@ def measure_abstentions(task: EvaluationSet) -> dict[str, AbstainResult]:
     if not systems:
         return {}
     queries = find_queries(add_unjudged_queries(task))
-    digests = calibration_digests(queries, task.experiment)
-    results = {}
+    results, seed = {}, task.experiment.seed
     for name, (system, abstain) in systems.items():
         values = signal_of(task.fit_system(system), queries.runs, abstain.signal)
         above = abstain.find_threshold(name)
         answered = values > above  # NaN is not
         different, counts = np.unique(values[~np.isnan(values)], return_counts=True)
         is_common = values == different[counts.argmax()] if len(different) else values > above
-        answerable, unanswerable = (
-            measure_share(
-                answered[kind],
-                [queries.runs.groups[q] for q in np.flatnonzero(kind)],
-                seed=task.experiment.seed,
-            )
-            for kind in (queries.answerable, ~queries.answerable)
-        )
         results[name] = AbstainResult(
             signal=abstain.signal,
             above=above,
-            answered=answerable,
-            false_answers=unanswerable,
-            is_calibrated_here=abstain.calibrated_on in digests,
+            answered=queries.measure_share(answered, queries.answerable, seed),
+            false_answers=queries.measure_share(answered, ~queries.answerable, seed),
+            is_calibrated_here=count_calibrating(task, queries, abstain.calibrated_on) > 0,
             values=len(different),
             answerable_at_one=_share(is_common[queries.answerable]),
             unanswerable_at_one=_share(is_common[~queries.answerable]),

@@ -117,9 +117,19 @@ def find_collection_warnings(
         first_trial=collection.first_trial if rows is None else (),
         judgment_notes=collection.judgment_notes,
     )
-    for row in chosen:
-        if (result := row.abstain) is None or not result.is_tied:
-            continue
+    return [*warnings, *(each for row in chosen for each in _warn_of_threshold(row))]
+
+
+def _warn_of_threshold(row: SystemResult) -> Iterator[DataWarning]:
+    """The warning that a system has no threshold yet, or that its signal has too few values."""
+    result, evidence = row.abstain, {"system": row.name}
+    if result is None and (row.config or {}).get("abstain"):
+        text = (
+            f"{row.name}: 'abstain' has no threshold yet: run fusion-bench threshold EXPERIMENT "
+            "--save FILE. Until then every query is answered."
+        )
+        yield DataWarning(key="threshold", text=text, evidence=evidence)
+    elif result is not None and result.is_tied:
         same = format_percent(result.answerable_at_one)
         others = format_percent(result.unanswerable_at_one)
         text = (
@@ -127,10 +137,8 @@ def find_collection_warnings(
             f"and {others} of those without. A threshold cannot tell these queries apart. Choose "
             "another signal: fusion-bench threshold."
         )
-        evidence = result.model_dump(include={"signal", "values", "answerable_at_one"})
-        evidence = {"system": row.name, **evidence}
-        warnings.append(DataWarning(key="threshold", text=text, evidence=evidence))
-    return warnings
+        evidence |= result.model_dump(include={"signal", "values", "answerable_at_one"})
+        yield DataWarning(key="threshold", text=text, evidence=evidence)
 
 
 def _find_single_repeats(

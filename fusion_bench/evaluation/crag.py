@@ -30,6 +30,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.methods.blend import on_unit_scale
 from fusion_bench.ranking.plain_systems import fit_system, plain_systems
+from fusion_bench.ranking.query_signals import greatest_by_query
 from fusion_bench.ranking.system_ranking import rank_candidates
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.intervals import clopper_pearson
@@ -139,11 +140,10 @@ def _best_scores(
 ) -> tuple[FloatArray, BoolArray]:
     """(Q,) best scores, NaN = nothing scored, and (Q,) whether anything inside is relevant."""
     unit = on_unit_scale(view, view.rerankers.index(reranker), inside, space)
-    best = np.full(len(view.queries), -np.inf)
-    np.fmax.at(best, view.query_index[inside], unit[inside])
+    best = greatest_by_query(np.where(inside, unit, np.nan), view.query_index, len(view.queries))
     good = view.query_index[inside & (view.grades >= grade)]
     relevant = np.bincount(good, minlength=len(view.queries)) > 0
-    return np.where(np.isinf(best), np.nan, best), relevant
+    return best, relevant
 
 
 #: The verdicts, from the best on.
@@ -410,10 +410,7 @@ def _build_result(
         name=evidence.name,
         kind=evidence.kind,
         reranker=evidence.reranker,
-        top=crag.top,
-        grade=crag.grade,
-        upper=crag.upper,
-        lower=crag.lower,
+        **crag.model_dump(include={"top", "grade", "upper", "lower"}),
         scores=tuple(evidence.scores.tolist()),
         verdicts=tuple(verdicts),
         correct=counts["correct"],

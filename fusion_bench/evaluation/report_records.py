@@ -133,7 +133,7 @@ class AbstainResult(ReportRecord):
         above: The threshold.
         answered: Share of the queries with a relevant document that are answered.
         false_answers: Share of the queries known to have none that are answered.
-        is_calibrated_here: Whether the threshold was set on these queries, or on half of them.
+        is_calibrated_here: Whether some of these queries set the threshold.
         values: How many different values the signal has on these queries.
         answerable_at_one: Share of the answerable queries that have its most frequent value.
         unanswerable_at_one: Share of the unanswerable ones that have this very value.

@@ -16,32 +16,36 @@ import numpy as np
 from pydantic import Field
 
 from fusion_bench.config.json_records import OptionalFloat, ReportRecord
-from fusion_bench.config.yaml_files import Source, format_compact_yaml
+from fusion_bench.config.yaml_files import Source, format_compact_yaml, read_yaml
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.evaluation.answered_queries import (
     NO_UNANSWERABLE,
     ThresholdQueries,
-    digest_queries,
+    choose_one_each,
     find_queries,
     split_to_choose,
 )
 from fusion_bench.evaluation.crag import system_evidence
 from fusion_bench.evaluation.prepared_dataset import (
     EvaluationSet,
+    add_unjudged_queries,
     collection_facts,
+    load_lists,
     prepare_dataset,
 )
 from fusion_bench.evaluation.report_file import ExperimentRecord
 from fusion_bench.evaluation.report_records import CollectionFacts
 from fusion_bench.evaluation.run_experiment import report_provenance, select_systems
-from fusion_bench.experiment.abstain import ANY, LIST_TOP, Abstain
+from fusion_bench.experiment.abstain import LIST_TOP, Abstain
 from fusion_bench.experiment.experiment import Experiment, find_datasets, relocate_dataset
-from fusion_bench.experiment.system import merge_rules
-from fusion_bench.io.dataset import load_dataset
-from fusion_bench.ranking.final_lists import rank_queries
+from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.fingerprints import query_digests
+from fusion_bench.io.looks import record_shown
+from fusion_bench.measures import parse_measure
 from fusion_bench.ranking.query_signals import compute_signals
+from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.inference import infer_family
 from fusion_bench.stats.thresholds import (
     FALSE_ANSWERS,
@@ -53,17 +57,17 @@ from fusion_bench.stats.thresholds import (
     find_threshold,
     judge_signal,
     measure_separation,
-    measure_share,
     order_nan_last,
 )
 from fusion_bench.stats.values import Pair
+from fusion_bench.util.digests import hash_values
 from fusion_bench.util.files import name_experiment, resolve_path
 from fusion_bench.util.formatting import Progress, ignore_progress, list_names, pluralize
 
 #: A signal of the user's own: aligned runs → one number per query.
 SignalFunction: TypeAlias = Callable[[AlignedRuns], Sequence[float] | FloatArray]
-#: First results that are looked at for an answer.
-TOP: Final = 10
+#: Whether the first results hold an answer.
+SUCCESS: Final = "Success@10"
 #: Best rerank score of the top of the final list on the unit scale, if there is ``crag``.
 CRAG_SCORE: Final = "crag score"
 #: Points of a curve.
@@ -138,7 +142,9 @@ class ChosenSignal(ReportRecord):
             chosen on half of the queries, and the other half calibrates it.
         threshold: τ; null = any signal at all.
         calibrating: Unanswerable queries that τ is from, one a group.
-        calibrated_on: SHA-256 of their ids.
+        calibrated_on: SHA-256 of the digests of their ids.
+        crag_lower: Of the CRAG score: at most the same share of the answerable queries is below it;
+            null = of another signal, or of too few answerable queries.
         kept: Share of the answerable queries, of the half that did not choose, that are answered.
         against: Compared with the second best; null = there is no other.
     """
@@ -149,8 +155,18 @@ class ChosenSignal(ReportRecord):
     threshold: float | None
     calibrating: int
     calibrated_on: str
+    crag_lower: OptionalFloat = None
     kept: Share
     against: SignalComparison | None = None
+
+    def to_abstain(self, false_answers: float) -> Abstain:
+        """The threshold as ``abstain`` of its system, with the share that it promises."""
+        return Abstain(
+            signal=self.signal,
+            above=self.threshold,
+            promised_false_answers=false_answers,
+            calibrated_on=self.calibrated_on,
+        )
 
 
 class ThresholdCollection(CollectionFacts):
@@ -200,6 +216,7 @@ class ThresholdSettings:
         mask: Make unanswerable queries of half of the answerable ones.
         signal: Only this signal: then all queries calibrate its threshold; None = that of the
             system's ``abstain``, or every signal.
+        among: Without ``signal``, only these; empty = every signal.
         functions: Signals of the user's own, by name.
         seed: Of the draws.
     """
@@ -208,6 +225,7 @@ class ThresholdSettings:
     min_kept: float = MIN_KEPT
     mask: bool = False
     signal: str | None = None
+    among: tuple[str, ...] = ()
     functions: Mapping[str, SignalFunction] | None = None
     seed: int = 0
 
@@ -253,17 +271,9 @@ def measure_thresholds(
         chosen = chosen.model_copy(update={"systems": kept})
     chosen, settings = _follow_abstain(chosen, settings)
     collections = []
-    used = chosen.systems.values()
     for _, path in find_datasets(chosen, source, folders):
-        progress(f"reading {path.parent.name}", 0, 1)
-        loaded = load_dataset(
-            path,
-            runs={name for system in used for name in system.base_runs},
-            rerankers={name for system in used for name in system.reranker_names},
-            every_query=True,
-            merged=merge_rules(used),
-        )
-        task = prepare_dataset(chosen, source, loaded)
+        loaded = load_lists(path, chosen.systems.values(), progress)
+        task = add_unjudged_queries(prepare_dataset(chosen, source, loaded))
         collections.append(_measure_dataset(task, settings, progress))
     return ThresholdReport(
         name=name_experiment(source.path),
@@ -303,10 +313,8 @@ def _follow_abstain(
             f"--false-answers: system {name!r} has abstain.false_answers "
             f"{abstain.false_answers:g}, given {settings.false_answers:g}: leave the option out"
         )
-    systems = {name: experiment.systems[name]}
-    signal = None if abstain.signal == ANY else abstain.signal
-    settings = replace(settings, false_answers=abstain.false_answers, signal=signal)
-    return experiment.model_copy(update={"systems": systems}), settings
+    settings = replace(settings, false_answers=abstain.false_answers, among=abstain.names)
+    return experiment.model_copy(update={"systems": {name: experiment.systems[name]}}), settings
 
 
 def format_threshold_experiment(
@@ -341,17 +349,12 @@ def format_threshold_experiment(
     elif not chosen:
         problem = report.collections[0].reason
     elif chosen[0].signal == CRAG_SCORE:
-        problem = "the CRAG score belongs to 'crag': write the 'upper' that is printed"
+        problem = "the CRAG score belongs to 'crag': write the thresholds that are printed"
     elif chosen[0].threshold is None:
         problem = f"{chosen[0].signal}: any value is above the threshold: choose another signal"
     if problem:
         raise ConfigError(f"--save: no threshold to save: {problem}")
-    abstain = Abstain(
-        signal=chosen[0].signal,
-        above=chosen[0].threshold,
-        promised_false_answers=report.settings["false_answers"],
-        calibrated_on=chosen[0].calibrated_on,
-    )
+    abstain = chosen[0].to_abstain(report.settings["false_answers"])
     systems, name = source.data["systems"], chosen[0].system
     changed = {**systems, name: {**systems[name], "abstain": abstain.model_dump()}}
     places = [
@@ -361,6 +364,9 @@ def format_threshold_experiment(
     data: dict[str, Any] = {**source.data, "systems": changed}
     key = "datasets" if experiment.dataset is None else "dataset"
     data[key] = places if experiment.dataset is None else places[0]
+    if ("split",) in source.overrides:  # it chose the queries that set the threshold
+        del data["split"]
+        data |= {n: each for n, each in read_yaml(source.path).data.items() if n == "split"}
     tune = experiment.tune
     if tune is not None and tune.looks.file is not None and not Path(tune.looks.file).is_absolute():
         ledger = resolve_path(source.path.parent / tune.looks.file)
@@ -376,6 +382,7 @@ def _measure_dataset(
     _require_enough(queries, task.dataset.name, settings.limit)
     signals: dict[tuple[str, str], FloatArray] = {}
     has_answer: dict[str, BoolArray] = {}
+    success = parse_measure(SUCCESS, binary_relevance=queries.runs.binary_relevance)
     for done, (name, system) in enumerate(task.experiment.systems.items()):
         progress(f"{task.dataset.name}: {name}", done, len(task.experiment.systems))
         fitted = task.fit_system(system)
@@ -383,25 +390,19 @@ def _measure_dataset(
             if not any(np.array_equal(values, each, equal_nan=True) for each in signals.values()):
                 signals[name, signal] = values  # systems share the signals of their lists
         crag = task.experiment.crag
-        evidence = None if crag is None else system_evidence(fitted, queries.runs, crag)
-        if evidence is not None:
+        if crag and (evidence := system_evidence(fitted, queries.runs, crag)):
             signals[name, CRAG_SCORE] = evidence.scores
-        positions = np.zeros(len(queries.answerable), dtype=bool)
-        for index, ranking in rank_queries(fitted, queries.runs):
-            view, places = ranking.runs, ranking.positions
-            is_hit = (places > 0) & (places <= TOP) & view.judged
-            is_hit &= view.grades >= view.binary_relevance
-            positions[index[view.query_index[is_hit]]] = True
-        has_answer[name] = positions
+        [scores] = evaluate_systems([fitted], queries.runs, [success])
+        has_answer[name] = scores.values[0] > 0
     for name, function in (settings.functions or {}).items():
         signals["", name] = _call_signal(name, function, queries.runs)
-    if settings.signal is not None:
+    if names := settings.among if settings.signal is None else (settings.signal,):
         known = dict.fromkeys(signal for _, signal in signals)
-        if settings.signal not in known:
-            raise UnknownNameError("signal", settings.signal, known)
-        signals = {key: each for key, each in signals.items() if key[1] == settings.signal}
+        if not known.keys() & names:
+            raise UnknownNameError("signal", names[0], known)
+        signals = {key: each for key, each in signals.items() if key[1] in names}
     results = _describe_signals(signals, has_answer, queries, settings)
-    chosen, reason = _choose_signal(signals, queries, settings)
+    chosen, reason = _choose_signal(signals, queries, settings, task.dataset)
     return ThresholdCollection(
         **collection_facts(task),
         is_masked=settings.mask,
@@ -472,10 +473,8 @@ def _describe_signals(
     for ((system, signal), values), p in zip(signals.items(), adjusted, strict=True):
         threshold = find_threshold(values[queries.calibrates], settings.limit)
         answered = values > threshold  # NaN is not
-        keys = [runs.groups[q] for q in np.flatnonzero(answerable)]
-        kept = measure_share(answered[answerable], keys, seed=settings.seed)
+        kept = queries.measure_share(answered, answerable, settings.seed)
         found = has_answer.get(system, np.ones(len(values), dtype=bool))
-        rows = np.flatnonzero(answerable & answered)
         separation = separations[system, signal]
         results.append(
             SignalResult(
@@ -488,9 +487,7 @@ def _describe_signals(
                 threshold=_finite(threshold),
                 false_answers=float(answered[~answerable].mean()),
                 kept=kept,
-                found=measure_share(
-                    found[rows], [runs.groups[q] for q in rows], seed=settings.seed
-                ),
+                found=queries.measure_share(found, answerable & answered, settings.seed),
                 usability=judge_signal(p, kept, settings.limit, settings.min_kept),
                 curve=_trace_curve(values, answerable),
             )
@@ -516,34 +513,20 @@ def _choose_signal(
     signals: Mapping[tuple[str, str], FloatArray],
     queries: ThresholdQueries,
     settings: ThresholdSettings,
+    dataset: Dataset,
 ) -> tuple[ChosenSignal | None, str]:
     """The signal whose threshold is promised; or none, and why.
 
     One that the user named is calibrated on all queries. Otherwise the one that keeps most on half
     of the queries is chosen, and calibrated on the other half.
     """
-    if len(signals) == 1:
-        everything = np.ones(len(queries.answerable), dtype=bool)
-        return choose_signal(signals, queries, (everything, everything), settings), ""
-    split = split_to_choose(queries)
-    reason = find_shortage(queries, (split.tune, split.held_out), settings.limit)
-    if reason:
-        return None, f"{reason}: name the signal with --system and --signal"
-    return choose_signal(signals, queries, (split.tune, split.held_out), settings), ""
-
-
-def find_shortage(
-    queries: ThresholdQueries, parts: Sequence[BoolArray], false_answers: float
-) -> str:
-    """Why a signal cannot be chosen on one part and calibrated on the other; empty if it can."""
-    least = min(int((queries.calibrates & part).sum()) for part in parts)
-    needed = count_needed(false_answers)
-    if least >= needed and all((queries.answerable & part).any() for part in parts):
-        return ""
-    return (
-        f"to choose a signal takes half of the queries, and {least} without an answer are left "
-        f"where {needed} are needed"
-    )
+    parts = (np.ones(len(queries.answerable), dtype=bool),) * 2
+    if len(signals) > 1:
+        split = split_to_choose(queries)
+        parts = (split.tune, split.held_out)
+    known = None if settings.mask else dataset
+    chosen, reason = choose_signal(signals, queries, parts, settings, known)
+    return chosen, reason and f"{reason}: name the signal with --system and --signal"
 
 
 def choose_signal(
@@ -551,7 +534,8 @@ def choose_signal(
     queries: ThresholdQueries,
     parts: tuple[BoolArray, BoolArray],
     settings: ThresholdSettings,
-) -> ChosenSignal:
+    dataset: Dataset | None,
+) -> tuple[ChosenSignal | None, str]:
     """The signal that keeps most on one part of the queries, with the threshold of the other part.
 
     Args:
@@ -559,7 +543,18 @@ def choose_signal(
         queries: The queries.
         parts: Shape (Q,) each: those that choose, and those that calibrate.
         settings: What is asked of the threshold.
+        dataset: Its ledger gets the queries that calibrate; None = no ledger does.
+
+    Returns:
+        The signal, or None and why there is none.
     """
+    least = min(int((queries.calibrates & part).sum()) for part in parts)
+    needed = count_needed(settings.limit)
+    if least < needed or not all((queries.answerable & part).any() for part in parts):
+        return None, (
+            f"to choose a signal takes half of the queries, and {least} without an answer are left "
+            f"where {needed} are needed"
+        )
     chooses, calibrates = parts
     kept = {
         key: float(_answer(values, queries, chooses, settings)[queries.answerable & chooses].mean())
@@ -567,35 +562,41 @@ def choose_signal(
     }
     best, *others = sorted(signals, key=lambda key: -kept[key])  # earlier declared ones first
     answered = _answer(signals[best], queries, calibrates, settings)
-    rows = np.flatnonzero(queries.answerable & calibrates)
-    keys = tuple(queries.runs.groups[row] for row in rows)
-    against = None
+    kind, against = queries.answerable & calibrates, None
     if others:
         second = _answer(signals[others[0]], queries, calibrates, settings)
-        flips = answered[rows].astype(np.float64) - second[rows]
-        row = infer_family(
-            [Pair.from_arrays(flips, keys=keys, is_bounded=True)], seed=settings.seed
-        )[0]
-        ends = (row.low, row.high) if row.has_interval else (None, None)
+        flips = answered[kind].astype(np.float64) - second[kind]
+        pair = Pair.from_arrays(flips, keys=queries.list_groups(kind), is_bounded=True)
+        [row] = infer_family([pair], seed=settings.seed)
         against = SignalComparison(
             system=others[0][0],
             signal=others[0][1],
             difference=row.mean,
-            low=ends[0],
-            high=ends[1],
+            low=row.low if row.has_interval else None,
+            high=row.high if row.has_interval else None,
             p=row.p,
         )
-    calibrating = queries.calibrates & calibrates
-    return ChosenSignal(
+    calibrating, crag_lower = queries.calibrates & calibrates, None
+    ids = queries.list_ids(calibrating)
+    if dataset is not None:
+        record_shown(dataset.folder, dataset.qrels, ids, as_set=True)
+    if best[1] == CRAG_SCORE:
+        units = choose_one_each(queries.runs, queries.answerable & calibrates)
+        if units.sum() >= count_needed(settings.limit):
+            lost = -order_nan_last(signals[best][units])  # without a score it is 'incorrect'
+            crag_lower = _finite(-find_threshold(lost, settings.limit))
+    chosen = ChosenSignal(
         system=best[0],
         signal=best[1],
         is_stated=not others,
         threshold=_finite(find_threshold(signals[best][calibrating], settings.limit)),
-        calibrating=int(calibrating.sum()),
-        calibrated_on=digest_queries(queries, calibrates),
-        kept=measure_share(answered[rows], keys, seed=settings.seed),
+        calibrating=len(ids),
+        calibrated_on=hash_values(query_digests(ids)),
+        crag_lower=crag_lower,
+        kept=queries.measure_share(answered, kind, settings.seed),
         against=against,
     )
+    return chosen, ""
 
 
 def _answer(

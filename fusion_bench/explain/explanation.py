@@ -520,9 +520,9 @@ def explain_query(
             "name another experiment"
         )
     fitted, decision = task.fit_system(chosen), None
-    if chosen.abstain is not None and chosen.abstain.above is not None:
-        values = signal_of(fitted, task.runs, chosen.abstain.signal)
-        decision = decide_answer(chosen, values, task.runs.queries.index(query))
+    if (abstain := chosen.abstain) is not None and abstain.above is not None:
+        values = signal_of(fitted, task.runs, abstain.signal)
+        decision = decide_answer(abstain, chosen.name, values, task.runs.queries.index(query))
     explanation = explain_ranking(fitted, task.runs, query)
     for name in filter(None, (document, against)):
         explanation.require_trace(name)

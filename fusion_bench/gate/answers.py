@@ -9,14 +9,13 @@ import numpy as np
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.answered_queries import (
     NO_UNANSWERABLE,
-    calibration_digests,
+    count_calibrating,
     find_queries,
 )
-from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet, add_unjudged_queries
 from fusion_bench.gate.baseline import Baseline
-from fusion_bench.gate.inputs import GateInputs, find_path, open_own_cache
+from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.verdict import FalseAnswersResult, decide_false_answers
-from fusion_bench.io.dataset import load_dataset
 from fusion_bench.ranking.query_signals import signal_of
 from fusion_bench.stats.intervals import ALPHA
 
@@ -67,15 +66,16 @@ def check_false_answers(
         return
     abstain = candidate.abstain
     for task in collections:
-        name, every = task.dataset.name, _load_every_query(inputs, task)
+        name, every = task.dataset.name, add_unjudged_queries(task)
         queries = find_queries(every)
         if queries.answerable.all():
             raise ConfigError(f"{name}: gate.checks.false answers: {NO_UNANSWERABLE}")
-        if abstain.calibrated_on in calibration_digests(queries, inputs.experiment):
+        if count := count_calibrating(every, queries, abstain.calibrated_on):
             raise ConfigError(
-                f"{name}: gate.checks.false answers: these unanswerable queries set the threshold "
-                f"of {candidate.name!r}, so they cannot check it: set the threshold on others, "
-                "such as a split of their own (fusion-bench threshold EXPERIMENT --set split=dev)"
+                f"{name}: gate.checks.false answers: {count:,} of these "
+                f"{(~queries.answerable).sum():,} unanswerable queries set the threshold of "
+                f"{candidate.name!r}, so they cannot check it: set the threshold on others, such "
+                "as a split of their own (fusion-bench threshold EXPERIMENT --set split=dev)"
             )
         values = signal_of(every.fit_system(candidate), queries.runs, abstain.signal)
         if np.isnan(values).all():
@@ -88,18 +88,3 @@ def check_false_answers(
             policy.false_answers.max,
             ALPHA / policy.runs,
         )
-
-
-def _load_every_query(inputs: GateInputs, task: EvaluationSet) -> EvaluationSet:
-    """A collection with the queries that are not judged, and the candidate's lists."""
-    path, candidate = find_path(task, inputs), inputs.candidate
-    dataset = load_dataset(
-        path,
-        runs=candidate.base_runs,
-        rerankers=candidate.reranker_names,
-        cache=open_own_cache(path) or False,
-        every_query=True,
-    )
-    changed = {"systems": {candidate.name: candidate}}
-    experiment = inputs.experiment.model_copy(update=changed)
-    return prepare_dataset(experiment, inputs.source, dataset, is_shown=False)

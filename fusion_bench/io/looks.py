@@ -20,6 +20,7 @@ import sysconfig
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
@@ -289,7 +290,24 @@ def find_dataset_folder(judgments: Path) -> Path | None:
     return next((folder for folder in folders if (folder / DATASET_FILE).is_file()), None)
 
 
-def record_shown(folder: Path | None, qrels: Qrels, queries: Collection[str]) -> None:
+def find_query_set(folder: Path | None, digest: str) -> frozenset[str]:
+    """The digests of the queries of which a ledger has a set; empty = it has no such set.
+
+    Args:
+        folder: Of the ``dataset.yaml``; None = there is no ledger.
+        digest: Of the set: :func:`hash_values` of the digests.
+
+    Raises:
+        DataError: The ledger is malformed.
+    """
+    lines = [] if folder is None else read_ledger(folder / LEDGER_NAME)
+    sets = (line.queries for line in lines if hash_values(line.queries) == digest)
+    return frozenset(next(sets, ()))
+
+
+def record_shown(
+    folder: Path | None, qrels: Qrels, queries: Collection[str], *, as_set: bool = False
+) -> None:
     """Write into the ledger of a dataset that values of its judged queries are shown.
 
     Nothing is written if the ledger has each of them, or if it cannot be written.
@@ -298,6 +316,7 @@ def record_shown(folder: Path | None, qrels: Qrels, queries: Collection[str]) ->
         folder: Of the ``dataset.yaml``; None = the judgments are of no dataset.
         qrels: The judgments.
         queries: Ids of the queries; those without judgments do not count.
+        as_set: Whether :func:`find_query_set` finds exactly these, judged or not.
 
     Raises:
         DataError: The ledger is malformed.
@@ -305,14 +324,16 @@ def record_shown(folder: Path | None, qrels: Qrels, queries: Collection[str]) ->
     judged = {
         query for query, size in zip(qrels.queries, np.diff(qrels.offsets), strict=True) if size
     }
-    digests = query_digests(judged.intersection(queries))
+    names = set(queries) if as_set else judged.intersection(queries)
+    digests = query_digests(names)
     if folder is None or not digests or find_count_obstacle(folder):
         return
 
     def add(lines: list[LedgerLine]) -> list[LedgerLine]:
-        if {digest for line in lines for digest in line.queries}.issuperset(digests):
+        sets = [line.queries for line in lines]
+        if digests in sets if as_set else {*chain(*sets)}.issuperset(digests):
             return lines
-        judgments = judgment_digests(qrels, judged.intersection(queries))
+        judgments = judgment_digests(qrels, names)
         date = datetime.now(UTC).isoformat(timespec="seconds")
         return [*lines, QuerySet(date=date, queries=digests, judgments=judgments)]
 

@@ -24,6 +24,7 @@ from fusion_bench.experiment.abstain import (
     FUSED_TOP,
     LIST_TOP,
     RERANK_TOP,
+    Abstain,
 )
 from fusion_bench.experiment.system import System
 from fusion_bench.measures.rankings import no_relevant
@@ -59,7 +60,7 @@ def compute_signals(system: System, runs: AlignedRuns) -> dict[str, FloatArray]:
         if runs.spaces.get(name) != "order" and not scores_follow_ranks(ranks, scores)
     }
     signals = {
-        f"{LIST_TOP}{name}": _greatest_by_query(runs.scores[row], runs.query_index, count)
+        f"{LIST_TOP}{name}": greatest_by_query(runs.scores[row], runs.query_index, count)
         for name, row in zip(system.base_runs, rows, strict=True)
         if not scores_follow_ranks(runs.ranks[row], runs.scores[row])
     }
@@ -78,7 +79,7 @@ def compute_signals(system: System, runs: AlignedRuns) -> dict[str, FloatArray]:
             reranker = plain.blend.reranker
             scores = view.rerank[view.rerankers.index(reranker)]
             seen = plain.blend.select_candidates(view, fused)
-            top = _greatest_by_query(
+            top = greatest_by_query(
                 np.where(seen, scores, np.nan), view.query_index, len(view.queries)
             )
             signals.setdefault(RERANK_TOP, np.full(count, np.nan))[index] = top
@@ -143,26 +144,27 @@ class AnswerDecision:
         return f"{verb}: {self.signal} {self.value:.6g} {is_above} above {self.above:.6g}"
 
 
-def decide_answer(system: System, values: FloatArray | None, query: int = 0) -> AnswerDecision:
+def decide_answer(
+    abstain: Abstain, system: str, values: FloatArray | None, query: int = 0
+) -> AnswerDecision:
     """Whether a system that abstains answers one query.
 
     Args:
-        system: Its ``abstain`` has a threshold.
+        abstain: Has a threshold.
+        system: Name of the system.
         values: Shape (Q,): its signal; None = no query has it.
         query: Index of the query.
 
     Raises:
         ConfigError: Its threshold is not known yet.
     """
-    if system.abstain is None:
-        raise TypeError(f"system {system.name!r} does not abstain")
-    above = system.abstain.find_threshold(system.name)
+    above = abstain.find_threshold(system)
     value = math.nan if values is None else float(values[query])
     shown = None if math.isnan(value) else value
-    return AnswerDecision(value > above, system.abstain.signal, shown, above)
+    return AnswerDecision(value > above, abstain.signal, shown, above)
 
 
-def _greatest_by_query(values: FloatArray, query: IntArray, count: int) -> FloatArray:
+def greatest_by_query(values: FloatArray, query: IntArray, count: int) -> FloatArray:
     """(Q,): the greatest value of each query; NaN without any."""
     greatest = np.full(count, -np.inf)
     known = ~np.isnan(values)

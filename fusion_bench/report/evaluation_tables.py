@@ -163,7 +163,7 @@ def _abstain_columns(collection: Collection) -> list[Column[SystemResult]]:
         return []
     legend = "share of the queries without an answer that the system answers, with a 95 % interval"
     if any(row.is_calibrated_here for row in rows):
-        legend += "; the threshold was set on these queries, so the share says nothing new"
+        legend += "; some of these queries set the threshold, so the share says nothing new"
     columns: tuple[Column[AbstainResult], ...] = (
         Column(
             "answered",

@@ -77,15 +77,11 @@ def _decide(collection: ThresholdCollection, limit: str) -> Finding:
         lines += (
             [f"{weak[0].label} cannot: it keeps {describe_share(weak[0].kept)}."] if weak else []
         )
-    elif best.usability == "cannot carry a threshold":
-        text = (
-            f"No signal can carry a threshold on {collection.name}: at {limit} false answers the "
-            f"best, {best.label}, keeps {describe_share(best.kept)} of the answerable queries."
-        )
     else:
+        can = "can" if best.usability == "cannot carry a threshold" else "is shown to"
         text = (
-            f"No signal is shown to carry a threshold on {collection.name}: at {limit} false "
-            f"answers {best.label} keeps {describe_share(best.kept)} of the answerable queries."
+            f"No signal {can} carry a threshold on {collection.name}: at {limit} false answers the "
+            f"best, {best.label}, keeps {describe_share(best.kept)} of the answerable queries."
         )
     lines += [*_compare_with_lists(collection, fused), *_promise(collection, limit)]
     if collection.is_masked:
@@ -121,7 +117,12 @@ def _promise(collection: ThresholdCollection, limit: str) -> Iterator[str]:
     yield describe_promise(chosen, limit, f"{how}; {pluralize(chosen.calibrating, unit)}")
     if chosen.signal == CRAG_SCORE and chosen.threshold is not None:
         upper = (math.floor(chosen.threshold * 1e6) + 1) / 1e6  # at or above it is 'correct'
-        yield f"Write crag: {{upper: {upper:.6f}}}: then these queries are 'correct' as rarely."
+        lower, rarely = "", f"at most {limit} of unanswerable queries are 'correct'"
+        if chosen.crag_lower is not None and chosen.crag_lower > 0:
+            least = (math.ceil(chosen.crag_lower * 1e6) - 1) / 1e6  # at or below it is 'incorrect'
+            lower = f", lower: {min(least, upper):.6f}"
+            rarely += f", and at most {limit} of answerable ones 'incorrect'"
+        yield f"Write crag: {{upper: {upper:.6f}{lower}}}: then {rarely}."
     if chosen.against is not None:
         yield compare_with_second(chosen.against)
 
@@ -148,7 +149,9 @@ def _build_section(collection: ThresholdCollection, limit: str, plot_format: str
         "with an answer = of these, those with a relevant document in the first ten results.",
         "AUC = how likely an answerable query has a greater signal than an unanswerable one.",
     ]
-    table = make_table("Signals", COLUMNS, ranked, notes=notes, is_kept=_is_usable)
+    table = make_table(
+        "Signals", COLUMNS, ranked, notes=notes, is_kept=lambda each: each.usability == "usable"
+    )
     unanswerable = (
         f"{collection.unanswerable:,} without{' (masked)' if collection.is_masked else ''}"
     )
@@ -163,10 +166,6 @@ def _build_section(collection: ThresholdCollection, limit: str, plot_format: str
         f"{pluralize(collection.answerable, 'query')} with an answer, {unanswerable}",
         parts=(table, *([figure] if plot_format else [])),
     )
-
-
-def _is_usable(signal: SignalResult) -> bool:
-    return signal.usability == "usable"
 
 
 def _draw(collection: ThresholdCollection) -> Drawing:

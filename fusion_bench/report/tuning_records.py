@@ -690,6 +690,14 @@ class TuningReport(TableView, ReportRecord):
     lint: tuple[LintFinding, ...] = ()
 
     @property
+    def tuned_config(self) -> dict[str, Any]:
+        """The tuned system, with its threshold if one is promised."""
+        config, tuned = self.choice.config, self.abstain
+        if tuned is None or tuned.chosen is None:
+            return config
+        return {**config, "abstain": tuned.chosen.to_abstain(tuned.false_answers).model_dump()}
+
+    @property
     def class_gains(self) -> dict[str, list[tuple[str | None, Gain]]]:
         """The held-out gain of each query type and of each intent, by the field they are of."""
         return {

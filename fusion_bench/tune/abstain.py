@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.query_splits import dataset_split
@@ -13,18 +11,26 @@ from fusion_bench.evaluation.answered_queries import (
     find_queries,
     hold_out_queries,
 )
-from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
-from fusion_bench.evaluation.thresholds import ThresholdSettings, choose_signal, find_shortage
+from fusion_bench.evaluation.prepared_dataset import (
+    ALL_JUDGED,
+    add_unjudged_queries,
+    prepare_dataset,
+)
+from fusion_bench.evaluation.thresholds import ThresholdSettings, choose_signal
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
-from fusion_bench.io.dataset import load_dataset
+from fusion_bench.io.dataset import Dataset
 from fusion_bench.ranking.query_signals import compute_signals
 from fusion_bench.report.tuning_records import TunedThreshold, TuningReport
 
 
 def fit_threshold(
-    experiment: Experiment, source: Source, tuning: TuneSettings, path: Path, report: TuningReport
+    experiment: Experiment,
+    source: Source,
+    tuning: TuneSettings,
+    dataset: Dataset,
+    report: TuningReport,
 ) -> TunedThreshold | None:
     """The signal and the threshold of the tuned system; None if it states no share.
 
@@ -32,7 +38,7 @@ def fit_threshold(
         experiment: The tuned experiment.
         source: Where it was read from.
         tuning: The settings.
-        path: The ``dataset.yaml``.
+        dataset: The dataset.
         report: Of the tuning run.
 
     Raises:
@@ -42,11 +48,8 @@ def fit_threshold(
     abstain = system.abstain
     if abstain is None or abstain.limit is None:
         return None
-    dataset = load_dataset(
-        path, runs=system.base_runs, rerankers=system.reranker_names, every_query=True
-    )
     changed = experiment.model_copy(update={"systems": {system.name: system}, **ALL_JUDGED})
-    task = prepare_dataset(changed, source, dataset, is_shown=False)
+    task = add_unjudged_queries(prepare_dataset(changed, source, dataset, is_shown=False))
     queries = find_queries(task)
     if queries.answerable.all():
         return TunedThreshold(false_answers=abstain.limit, reason=NO_UNANSWERABLE)
@@ -55,7 +58,8 @@ def fit_threshold(
     if not names:
         where = source.where(("systems", system.name, "abstain", "signal"))
         raise UnknownNameError("signal", abstain.names[0], known, where=where)
-    own = dataset_split(queries.runs.queries, dataset.queries) if not report.split_seed else None
+    ids = queries.runs.queries
+    own = None if report.split_seed else dataset_split(ids, task.dataset.queries)
     held_out = hold_out_queries(
         queries,
         {*report.held_out_queries},
@@ -64,13 +68,10 @@ def fit_threshold(
     )
     tune, held_out = (~held_out, held_out) if own is None else (own.tune, own.held_out)
     parts = (tune if len(names) > 1 else held_out, held_out)
-    reason = find_shortage(queries, parts, abstain.limit)
-    if reason:
-        return TunedThreshold(false_answers=abstain.limit, reason=reason)
     settings = ThresholdSettings(false_answers=abstain.limit, seed=tuning.seed)
     signals = {(system.name, name): known[name] for name in names}
-    chosen = choose_signal(signals, queries, parts, settings)
-    if chosen.threshold is None:
+    chosen, reason = choose_signal(signals, queries, parts, settings, dataset)
+    if chosen is not None and chosen.threshold is None:
         reason = f"every value of {chosen.signal} is above the threshold: name another signal"
-        return TunedThreshold(false_answers=abstain.limit, reason=reason)
-    return TunedThreshold(false_answers=abstain.limit, chosen=chosen)
+        chosen = None
+    return TunedThreshold(false_answers=abstain.limit, chosen=chosen, reason=reason)

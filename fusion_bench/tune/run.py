@@ -12,7 +12,6 @@ from fusion_bench.config.yaml_files import Source, format_yaml
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import load_lists
 from fusion_bench.evaluation.run_experiment import report_provenance
-from fusion_bench.experiment.abstain import Abstain
 from fusion_bench.experiment.experiment import (
     Experiment,
     find_datasets,
@@ -108,17 +107,8 @@ def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str)
         "baseline": report.system,
         **experiment.model_dump(mode="json", include=set(KEPT)),
         **experiment.model_dump(mode="json", include={"crag"}, exclude_none=True),
-        "systems": {report.system: default.resolved_config, name: report.choice.config},
+        "systems": {report.system: default.resolved_config, name: report.tuned_config},
     }
-    if report.abstain is not None and report.abstain.chosen is not None:
-        chosen = report.abstain.chosen
-        abstain = Abstain(
-            signal=chosen.signal,
-            above=chosen.threshold,
-            promised_false_answers=report.abstain.false_answers,
-            calibrated_on=chosen.calibrated_on,
-        )
-        data["systems"][name] = {**report.choice.config, "abstain": abstain.model_dump()}
     if report.advice.kind == "use untuned" and report.advice.name not in data["systems"]:
         data["systems"][report.advice.name] = report.advice.config
     if report.per_type is not None:
@@ -261,5 +251,5 @@ def _tune_dataset(
             ),
         )
         report = run.run(name_experiment(source.path), report_provenance(experiment, source))
-    abstain = fit_threshold(experiment, source, tuning, file, report)
+    abstain = fit_threshold(experiment, source, tuning, dataset, report)
     return report.model_copy(update={"abstain": abstain})

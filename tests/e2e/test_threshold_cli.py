@@ -106,6 +106,36 @@ def test_a_system_names_its_signal_and_its_share(project: Path) -> None:
     assert "false_answers" not in saved
 
 
+def test_among_limits_the_choice(project: Path) -> None:
+    text = Path(EXPERIMENT).read_text("utf-8").replace("missing: below}}", "missing: below}, ABST}")
+    abstain = "abstain: {signal: any, among: [agreement, 'top:a'], false_answers: 0.2}"
+    Path(EXPERIMENT).write_text(text.replace("ABST", abstain), encoding="utf-8")
+    saved = save()["systems"]["reranked"]["abstain"]
+    record = json.loads((project / "reports/mine/threshold.json").read_text("utf-8"))
+    [collection] = record["collections"]
+    assert {each["signal"] for each in collection["signals"]} == {"agreement", "top:a"}
+    assert saved["signal"] == collection["chosen"]["signal"] == "top:a"
+    assert collection["chosen"]["against"]["signal"] == "agreement"
+
+
+@pytest.mark.parametrize("own", ["", "split: test\n"])
+def test_the_split_that_set_the_threshold_is_not_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture, own: str
+) -> None:
+    root = make_project(tmp_path / "split", answerable=160, unanswerable=160, splits=True)
+    monkeypatch.chdir(root)
+    Path(EXPERIMENT).write_text(Path(EXPERIMENT).read_text("utf-8") + own, encoding="utf-8")
+    saved = save("--set", "split=dev", "--set", "seed=3", "--signal", "rerank top")
+    assert (saved.get("split"), saved["seed"]) == ("test" if own else None, 3)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Written: experiments/careful.yaml, without --set split=dev" in printed
+    assert "Next: fusion-bench eval experiments/careful.yaml" in printed
+    assert main(["eval", "experiments/careful.yaml", "--allow-suspect"]) == 0
+    report = json.loads((root / "reports/careful/report.json").read_text("utf-8"))
+    assert report["collections"][0]["split"] == "test"
+    assert report["collections"][0]["systems"][1]["abstain"]["is_calibrated_here"] is False
+
+
 def test_a_path_of_a_dataset_is_right_in_another_folder(capsys: Capture) -> None:
     text = Path(EXPERIMENT).read_text("utf-8")
     path = "dataset: ../datasets/mine/dataset.yaml"
@@ -116,7 +146,7 @@ def test_a_path_of_a_dataset_is_right_in_another_folder(capsys: Capture) -> None
     assert saved["dataset"] == "../../datasets/mine/dataset.yaml"
     assert saved["tune"]["looks"]["file"] == "../../experiments/looks.jsonl"
     assert main(["lint", "other/place/careful.yaml"]) == 0
-    assert capsys.readouterr().out.count("careful.yaml") == 2
+    assert "fusion-bench eval other/place/careful.yaml" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -180,7 +210,7 @@ def test_eval_prints_the_share_of_answered_queries(project: Path, capsys: Captur
     assert result["is_calibrated_here"]
     assert result["answered"]["share"] > 0.8 > 0.1 > result["false_answers"]["share"]
     assert "false answers" in text
-    assert "the threshold was set on these queries" in " ".join(text.split())
+    assert "some of these queries set the threshold" in " ".join(text.split())
     # The measures are those of the whole lists, over the judged queries.
     assert main(["eval", EXPERIMENT, "--allow-suspect"]) == 0
     before = json.loads((project / "reports/mine/report.json").read_text("utf-8"))
@@ -203,6 +233,15 @@ def test_eval_has_no_share_of_false_answers_without_such_queries(project: Path) 
     ]
     assert result["answered"]["share"] == sum(score > 2.5 for score in scores) / 90
     assert (result["false_answers"]["share"], result["false_answers"]["queries"]) == (None, 0)
+
+
+def test_eval_prints_that_there_is_no_threshold_yet(capsys: Capture) -> None:
+    text = Path(EXPERIMENT).read_text("utf-8")
+    abstain = 'b], abstain: {signal: "top:a", false_answers: 0.1}}'
+    Path(EXPERIMENT).write_text(text.replace("b]}", abstain), encoding="utf-8")
+    assert main(["eval", EXPERIMENT, "--allow-suspect"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.count("plain: 'abstain' has no threshold yet: run fusion-bench threshold") == 1
 
 
 def test_eval_warns_of_a_signal_with_one_value_for_many_queries(
@@ -264,7 +303,8 @@ def test_an_engine_gets_the_threshold_in_its_own_scores(
     ("engine", "signal", "reason"),
     [
         ("weaviate", "fused top", "Weaviate has no minimum of the fused score"),
-        ("qdrant", "top:a", "score_threshold compares the final score, not top:a"),
+        ("qdrant", "top:a", "a minimum score drops documents, and refuses no query by top:a"),
+        ("weaviate", "top:a", "refuses no query by top:a"),
     ],
 )
 def test_what_an_engine_cannot_compare_is_left_to_the_application(
@@ -273,7 +313,8 @@ def test_what_an_engine_cannot_compare_is_left_to_the_application(
     assert export(engine, signal) == 0
     captured = capsys.readouterr()
     text = " ".join((captured.out + captured.err).split())
-    assert f"abstain: {reason}: compare {signal} with 0.03 in the application" in text
+    assert reason in text
+    assert f": compare {signal} with 0.03 in the application, and answer if it is above, as" in text
     assert 'score_threshold":' not in text
 
 

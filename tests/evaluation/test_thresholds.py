@@ -1,6 +1,7 @@
 """Thresholds of an experiment's signals: which queries count, what is promised, what is refused."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from fusion_bench.cli import main
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.evaluation.thresholds import (
     ThresholdCollection,
@@ -151,7 +153,7 @@ def test_equal_labels_change_nothing_in_the_order_of_systems(tmp_path: Path) -> 
     assert {each.signal for each in first.signals} == {each.signal for each in second.signals}
 
 
-def test_the_upper_threshold_of_crag_is_fitted_on_its_own_scale(tmp_path: Path) -> None:
+def test_both_thresholds_of_crag_are_fitted_on_its_own_scale(tmp_path: Path) -> None:
     root = make_project(tmp_path)
     dataset = root / "datasets/mine/dataset.yaml"
     dataset.write_text(dataset.read_text("utf-8").replace("unbounded", "logit"), "utf-8")
@@ -175,8 +177,24 @@ def test_the_upper_threshold_of_crag_is_fitted_on_its_own_scale(tmp_path: Path) 
     headline = build_threshold_page(report).headline
     assert headline is not None
     [line] = [each for each in headline.details if each.startswith("Write crag: {upper: ")]
-    upper = float(line.removeprefix("Write crag: {upper: ").partition("}")[0])
+    upper, lower = map(float, re.findall(r"er: ([\d.]+)", line))
     assert 0 < upper - found.chosen.threshold <= 1e-6
+    # Few answerable queries are 'incorrect'; as no score ties, one more would be too many.
+    scores = np.sort(answerable_scores(root))
+    allowed = allowed_answers(90, 0.1)
+    assert found.chosen.crag_lower == pytest.approx(scores[allowed])
+    assert (scores <= lower).sum() in {allowed, (scores <= upper).sum()}
+    assert lower == min(upper, np.ceil(scores[allowed] * 1e6 - 1) / 1e6)
+
+
+def answerable_scores(root: Path) -> FloatArray:
+    """The best score of the reranker for each answerable query, on the unit scale."""
+    best: dict[str, float] = {}
+    for row in (root / "datasets/mine/rr.trec").read_text("utf-8").splitlines():
+        query, score = row.split()[0], float(row.split()[4])
+        best[query] = max(best.get(query, score), score)
+    logits = np.array([best[f"q{n}"] for n in range(90)])
+    return np.asarray(1 / (1 + np.exp(-logits)))
 
 
 def test_the_chosen_signal_is_compared_with_the_second_best(tmp_path: Path) -> None:

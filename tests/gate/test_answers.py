@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from tests.tiny import edit
 
 CHECKS = "answered: {max_drop: 0.05}, false answers: {max: 0.2}"
 BLEND = "depth: 20, missing: below}"
+LEDGER = "datasets/mine/looks.jsonl"
 
 
 def guard_reranked(
@@ -85,8 +87,43 @@ def test_a_lower_threshold_answers_unanswerable_queries(root: Path) -> None:
 
 def test_the_queries_that_set_the_threshold_are_refused(root: Path) -> None:
     guard_reranked(root, split="test")
-    with pytest.raises(ConfigError, match="these unanswerable queries set the threshold"):
+    for _ in ("by the ledger", "because the two sets are equal"):
+        with pytest.raises(ConfigError, match="120 of these 120 unanswerable queries set the thre"):
+            renew_baseline(root)
+        (root / LEDGER).unlink(missing_ok=True)
+
+
+def move_queries(root: Path, split: str, numbers: Iterable[int]) -> None:
+    """Put unanswerable queries into a split."""
+    queries = root / "datasets/mine/queries.jsonl"
+    records = [json.loads(line) for line in queries.read_text("utf-8").splitlines()]
+    for number in numbers:
+        assert records[number]["answerable"] is False
+        records[number]["split"] = split
+    queries.write_text("".join(f"{json.dumps(each)}\n" for each in records), "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "shared"), [([240], "1 of these 121"), (range(240, 480), "120 of these 240")]
+)
+def test_queries_of_which_some_set_the_threshold_are_refused(
+    root: Path, numbers: Sequence[int], shared: str
+) -> None:
+    guard_reranked(root)
+    move_queries(root, "test", numbers)
+    with pytest.raises(ConfigError, match=f"{shared} unanswerable queries set the threshold"):
         renew_baseline(root)
+
+
+def test_a_part_of_the_queries_that_set_the_threshold_is_refused(root: Path) -> None:
+    move_queries(root, "dev", range(240, 480))
+    guard_reranked(root)
+    move_queries(root, "test", range(400, 480))
+    with pytest.raises(ConfigError, match="80 of these 80 unanswerable queries set the threshold"):
+        renew_baseline(root)
+    # Without the ledger only equal sets are recognized.
+    (root / LEDGER).unlink()
+    renew_baseline(root)
 
 
 def test_the_half_that_set_the_threshold_is_refused_too(root: Path) -> None:
@@ -97,7 +134,7 @@ def test_the_half_that_set_the_threshold_is_refused_too(root: Path) -> None:
     text = (root / EXPERIMENT).read_text("utf-8")
     digest = text.partition("calibrated_on: ")[2][:64]
     (root / EXPERIMENT).write_text(text.replace(digest, chosen.calibrated_on), "utf-8")
-    with pytest.raises(ConfigError, match="these unanswerable queries set the threshold"):
+    with pytest.raises(ConfigError, match="of these 120 unanswerable queries set the threshold"):
         renew_baseline(root)
 
 
@@ -257,7 +294,9 @@ def test_the_page_on_thresholds_ends_with_a_gate_that_passes(
     commands = [parse_console(text) for language, text in blocks if language == "console"]
     for place, (command, shown) in enumerate([*commands[0], *commands[1]]):
         if place == 1:
-            edit(root, "experiments/careful.yaml", "split: dev\n", blocks[1][1])
+            careful = root / "experiments/careful.yaml"
+            assert "split: dev" not in careful.read_text("utf-8")
+            careful.write_text(careful.read_text("utf-8") + blocks[1][1], "utf-8")
         assert main(shlex.split(command)[1:]) == 0
         assert shown.strip() in capsys.readouterr().out
     abstain = yaml.safe_load(blocks[3][1])["abstain"]

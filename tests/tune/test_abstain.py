@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 
+import fusion_bench as fb
 from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
+from fusion_bench.io.looks import read_ledger
 from fusion_bench.stats.thresholds import count_needed
+from fusion_bench.util.digests import hash_values
 from tests.threshold_project import EXPERIMENT, make_project
 from tests.tiny import edit
 
@@ -91,3 +94,28 @@ def test_several_names_have_no_threshold_yet() -> None:
     ):
         with pytest.raises(ConfigError, match=complaint):
             System("x", ["a", "b"], abstain=abstain)
+
+
+def test_in_python_the_tuned_system_has_its_threshold(tmp_path: Path) -> None:
+    root = make_project(tmp_path, answerable=160, unanswerable=160)
+    system = System(
+        "reranked",
+        ["a", "b"],
+        blend={"method": "replace", "reranker": "rr", "depth": 20, "missing": "below"},
+        abstain={"signal": "any", "among": ["fused top", "rerank top"], "false_answers": 0.1},
+    )
+    found = fb.tune(root / "datasets/mine", system=system, trials=3, folds=0, allow_suspect=True)
+    assert found.report.abstain is not None
+    chosen, abstain = found.report.abstain.chosen, found.system.abstain
+    assert chosen is not None
+    assert abstain is not None
+    assert (abstain.signal, abstain.above) == ("rerank top", chosen.threshold)
+    assert abstain.calibrated_on == chosen.calibrated_on
+    assert count_needed(0.1) <= chosen.calibrating < 160
+    # The gate and eval find these queries in the ledger.
+    [held_out] = [
+        line
+        for line in read_ledger(root / "datasets/mine/looks.jsonl")
+        if len(line.queries) == chosen.calibrating
+    ]
+    assert hash_values(held_out.queries) == chosen.calibrated_on

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from fusion_bench.checks import lint_rule
 from fusion_bench.checks.records import Severity
+from fusion_bench.errors import FusionBenchError
+from fusion_bench.experiment.abstain import FUSED_MARGIN, FUSED_TOP, LIST_TOP, RERANK_TOP
 from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.methods.fuse import KEYWORD
 from fusion_bench.methods.fuse.weighted_score import CombSum, WeightedScore, WeightedSum
+from fusion_bench.ranking.plain_systems import needs_fitting
 
 #: A threshold that keeps documents down to this rank in all lists cuts no more than a final list.
 DEEP_ENOUGH = 10
@@ -175,3 +179,57 @@ class MissingSkipUnasked(lint_rule.Rule):
             f"{remedy}', or 'missing: skip' if it is meant"
         )
         yield lint_rule.Problem(message, ("fusion", "missing"), lambda: witness)
+
+
+#: Lists of two queries, and of a third with more documents: every source has the same.
+AGREED = tuple(
+    {f"d{rank}": (rank, score) for rank, score in enumerate(scores, 1)}
+    for scores in ((3.0, 2.0, 1.0), (30.0, 8.0, 1.0), (9.0, 5.0, 3.0, 1.0))
+)
+
+
+@lint_rule.register_rule
+class ThresholdOnRanks(lint_rule.Rule):
+    """``threshold-on-ranks``: the signal of ``abstain`` is the same for all lists that agree."""
+
+    id = "threshold-on-ranks"
+
+    def find_problems(self, subject: lint_rule.Subject) -> Iterator[lint_rule.Problem]:
+        """A fused signal that no score changes if the lists agree on the first documents."""
+        system, abstain = subject.system, subject.whole.abstain
+        if abstain is None or abstain.signal not in {FUSED_TOP, FUSED_MARGIN}:
+            return
+        if subject.query_class is not None or needs_fitting(system):
+            return  # it differs by query, or by what is learned
+        is_top = abstain.signal == FUSED_TOP
+        claim = "every list scores d1 3 and d2 2; with 30 and 8 the signal would be the same"
+        witnesses = [
+            subject.make_witness(claim, dict.fromkeys(subject.sources, each)) for each in AGREED
+        ]
+        try:
+            shown = [lint_rule.reproduce(each)[0].scores for each in witnesses]
+        except FusionBenchError:
+            return  # a method that needs more than these lists
+        values = [each["d1"] - (0 if is_top else each["d2"]) for each in shown]
+        if values[0] != values[1]:
+            return
+        value = f", {values[0]:.4g}," if values[0] == values[2] else ""
+        message = (
+            f"abstain: {abstain.signal} has one value{value} for all queries whose lists agree on "
+            f"the first {'document' if is_top else 'two documents'}, relevant or not"
+        )
+        above, fusion = abstain.above, subject.rank_fusion
+        if above is not None and fusion is not None and is_top:
+            least = min(subject.score_at({name: 1}) for name in subject.sources) / subject.divisor
+            if above >= subject.greatest_score:
+                message += f"; none is greater, so {above:g} answers no query"
+            elif above < least:
+                message += f"; no list gives less than {least:.4g}, so {above:g} answers every "
+                message += "query that has a result"
+        other = RERANK_TOP if RERANK_TOP in system.signals else f"{LIST_TOP}{subject.heaviest}"
+        message += (
+            f": write 'signal: {other}', or run fusion-bench threshold, which finds the signals "
+            "that can carry a threshold"
+        )
+        witness = replace(witnesses[0], scores=shown[0])
+        yield lint_rule.Problem(message, ("abstain", "signal"), lambda: witness)

@@ -312,8 +312,8 @@ class Pipeline:
         rule = self._config.crag
         verdict = judge_documents(documents, asked, scorer, spaces, rule, scoring.unread)
         decision = None
-        if system.abstain is not None:
-            decision = decide_answer(system, signals.get(system.abstain.signal))
+        if (abstain := system.abstain) is not None:
+            decision = decide_answer(abstain, system.name, signals.get(abstain.signal))
         return LiveResult(
             documents=documents,
             answered=decision is None or decision.answered,

@@ -174,6 +174,46 @@ BY_RULE: dict[str, list[tuple[Any, ...]]] = {
         ({"min_relevance": 0.01}, None),
         ({"min_relevance": 0.3, "blend": blend("replace")}, None),
     ],
+    "threshold-on-ranks": [
+        (
+            {"abstain": {"signal": "fused top", "above": 0.03}},
+            "one value, 0.03279, for all queries whose lists agree on the first document",
+        ),
+        (
+            {"abstain": {"signal": "fused top", "above": 0.05}},
+            "none is greater, so 0.05 answers no query: write 'signal: top:bm25'",
+        ),
+        (
+            {
+                "abstain": {"signal": "fused top", "above": 0.01},
+                "fusion": {"method": "rrf", "weights": {"bm25": 2}},
+                "blend": blend("replace"),
+            },
+            "no list gives less than 0.01639, so 0.01 answers every query that has a result: "
+            "write 'signal: rerank top'",
+        ),
+        (
+            {"abstain": {"signal": "fused margin", "false_answers": 0.1}},
+            "fused margin has one value, 0.0005288, for all queries whose lists agree on the first "
+            "two documents",
+        ),
+        ({"abstain": {"signal": "fused top", "above": 0.9}, "fusion": "convex"}, "one value, 1,"),
+        (  # the greatest score of borda depends on the number of candidates
+            {"abstain": {"signal": "fused top", "above": 9}, "fusion": "borda"},
+            "fused top has one value for all queries",
+        ),
+        ({"abstain": {"signal": "fused margin", "above": 0.1}, "fusion": "convex"}, None),
+        ({"abstain": {"signal": "fused top", "above": 9}, "fusion": "comb_sum"}, None),
+        ({"abstain": {"signal": "fused top", "above": 0.1}, "fusion": "prob_fuse"}, None),
+        ({"abstain": {"signal": "top:bm25", "above": 9}}, None),
+        (
+            {
+                "abstain": {"signal": "fused top", "above": 0.03},
+                "weights_by_type": {"hybrid": {"bm25": 0.5, "dense": 0.5}},
+            },
+            None,
+        ),
+    ],
     "missing-skip-unasked": [
         (
             {"fusion": {"method": "weighted_score", "normalize": "min_max"}},
