@@ -118,8 +118,7 @@ def merge_chunks(lists: ChunkLists, score: ChunkScore, k: float) -> AlignedRuns:
         merged, best = owner[rows[starts]], np.zeros(len(keys), dtype=np.int64)
         best[merged] = given[rows[starts]]
         scores[s, merged] = merge_scores(values, given[rows], starts, score, k)
-        decisive = np.where(best > 0, 0.0, np.nan) if score == "first" else scores[s]
-        ranks[s] = positions(decisive, offsets, tie_order=best)
+        ranks[s] = positions(scores[s], offsets, tie_order=best)
     order = lists.order_chunks(slice(None))
     chosen = order[np.argsort(owner[order], kind="stable")]
     chosen = chosen[np.flatnonzero(np.diff(owner[chosen], prepend=-1))]
