@@ -27,6 +27,7 @@ from fusion_bench.explain.failures import TOP, rank_stages
 from fusion_bench.io.campaign_ledger import CampaignEvent, make_event
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.ranking.collapse import add_system_parents, collapse_pool
 from fusion_bench.stats.intervals import ALPHA
 from fusion_bench.stats.values import MeasuredValues, Pair
 from fusion_bench.tune.gains import student_gain
@@ -160,6 +161,7 @@ class Referee:
             return _refuse(state, f"what it froze has changed: {changes}")
         if misfit := _find_misfit(system, data.dataset):
             raise ConfigError(f"{CANDIDATE}: {misfit}")
+        data.refuse_other_kinds(system, CANDIDATE)
         lists = frozen_data.describe_lists(data.dataset, new)
         before = state.find_ask(system.resolved_config, lists)
         if before is None and (state.closed_reason or not state.asks_left):
@@ -179,6 +181,7 @@ class Referee:
         known |= {f"rerank/{name}" for name in state.plan.rerankers}
         there = {f"runs/{name}" for name in spec.runs} | {f"rerank/{name}" for name in spec.rerank}
         new = sorted((system.list_keys & there) - known)
+        frozen_data.refuse_other_parents([system], state.plan.parents, CANDIDATE)
         unknown = sorted({*new}.difference(frozen_data.name_lists(state.shipped_lists)))
         if unknown and not candidate.allow_lists:
             raise ConfigError(
@@ -301,11 +304,12 @@ def _list_lost(
     data: frozen_data.FrozenData, system: System, baseline: System
 ) -> Iterator[records.LostDocument]:
     """Relevant documents that the baseline has among the first ten, and the candidate has not."""
-    runs = data.tuning
-    relevant = list_relevant(runs, data.dataset.qrels, data.dataset.spec.binary_relevance)
-    ranks = [
-        take_relevant(rank_stages(each, runs).returned, relevant) for each in (baseline, system)
-    ]
+    ranks, relevance = [], data.dataset.spec.binary_relevance
+    for each in (baseline, system):
+        runs = add_system_parents(data.tuning.restrict(tuple(each.base_runs)), [each])
+        pool = collapse_pool(runs, [each])
+        relevant = list_relevant(pool, data.dataset.qrels, relevance)
+        ranks.append(take_relevant(rank_stages(each, runs, pool).returned, relevant))
     before, after = ranks
     for m in np.flatnonzero((before > 0) & (before <= TOP) & ((after == 0) | (after > TOP))):
         yield records.LostDocument(
