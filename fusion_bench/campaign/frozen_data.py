@@ -61,12 +61,13 @@ def refuse_other_parents(systems: Iterable[System], frozen: Collection[str], whe
     for name, (score, _) in rules.rows.items():
         raise ConfigError(
             f"{where}: by: id merges rows while a list is read, and a campaign reads it once for "
-            f"all asks: write 'collapse: {score}' at list {name!r} in the dataset.yaml"
+            f"all asks: delete collapse, and write 'collapse: {score}' at list {name!r} in the "
+            "dataset.yaml"
         )
     for rule in rules.parents.keys() - frozen:
         raise ConfigError(
             f"{where}: the parents by {rule} are not frozen: write by: {{split: '#'}} if ids hold "
-            "them, or open a campaign with an experiment of which a system collapses so"
+            f"them, or open another campaign, and give its experiment a system by {rule}"
         )
 
 

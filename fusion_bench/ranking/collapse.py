@@ -199,12 +199,12 @@ class StandingChunk(NamedTuple):
     Attributes:
         chunk: The id of the chunk that stands for its document, or that is kept.
         document: The id of its document.
-        count: How many chunks of the document the collapsed lists return.
+        total: How many chunks of the document the collapsed lists return.
     """
 
     chunk: str
     document: str
-    count: int
+    total: int
 
 
 def standing_chunks(view: AlignedRuns, rows: IntArray) -> Iterator[StandingChunk]:

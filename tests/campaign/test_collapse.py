@@ -85,7 +85,10 @@ def test_parents_that_change_close_a_campaign(capsys: Capture) -> None:
     ("collapse", "message"),
     [
         ("{by: {field: doc}, score: max}", "the parents by {field: 'doc'} are not frozen"),
-        ("{by: id, score: sum, place: each list}", "write 'collapse: sum' at list 'weak' in"),
+        (
+            "{by: id, score: sum, place: each list}",
+            "delete collapse, and write 'collapse: sum' at list 'weak' in",
+        ),
         ("{by: {field: of}, keep: 1}", "Write 'collapse: {by: {field: 'of'}, score: max}' there."),
     ],
 )

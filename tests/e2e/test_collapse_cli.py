@@ -176,6 +176,10 @@ def test_a_document_ranks_by_the_score_of_its_first_chunk_whatever_its_rank(
         fused={**rule, "place": "fused", "score": "first"},  # by fused scores, which fall
     )
     assert values == {"first": 1, "greatest": 1 / 2, "fused": 1 / 2}
+    write("again.csv", Path("chunks.csv").read_text("utf-8").replace("#0", "").replace("#1", ""))
+    for score, value in {"first": 1, "max": 1 / 2}.items():
+        write_dataset("again.csv", rank_from="column", collapse=score)
+        assert evaluate(capsys, plain=None) == {"plain": value}
 
 
 def read_collection() -> dict[str, Any]:

@@ -230,10 +230,13 @@ class DocumentTable(PlainTable):
 
     def take(self, rows: IntArray) -> Self:
         """Take some rows, in their order."""
-        arrays = {k: v[..., rows] for k, v in vars(self).items() if isinstance(v, np.ndarray)}
-        names = {k: v for k in self.row_names if (v := getattr(self, k)) is not None}
-        taken = {k: tuple(v[row] for row in rows.tolist()) for k, v in names.items()}
-        return replace(self, **arrays, **taken)
+        taken: dict[str, Any] = {}
+        for name, values in vars(self).items():
+            if isinstance(values, np.ndarray):
+                taken[name] = values[..., rows]
+            elif name in self.row_names and values is not None:
+                taken[name] = tuple(values[row] for row in rows.tolist())
+        return replace(self, **taken)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

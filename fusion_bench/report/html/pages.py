@@ -185,7 +185,7 @@ def _details_data(details: CollectionDetails) -> dict[str, Any]:
 
 def _top_data(top: ShownDocuments, numbers: dict[str, int]) -> dict[str, Any]:
     graded = zip(top.grades.tolist(), top.judged.tolist(), strict=True)
-    chunks = [(numbers[row.chunk], numbers[row.document], row.count) for row in top.chunks or ()]
+    chunks = [(numbers[row.chunk], numbers[row.document], row.total) for row in top.chunks or ()]
     return {
         **({"chunks": chunks} if chunks else {}),
         "system": escape_control_chars(top.system),
