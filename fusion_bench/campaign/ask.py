@@ -26,6 +26,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.explain.failures import TOP, rank_stages
 from fusion_bench.io.campaign_ledger import CampaignEvent, make_event
 from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.ranking.collapse import add_system_parents, collapse_pool
 from fusion_bench.report.tuning_records import Gain
 from fusion_bench.stats.intervals import ALPHA, betting_bound
 from fusion_bench.stats.values import MeasuredValues, Pair
@@ -154,6 +155,7 @@ class Referee:
         known |= {f"rerank/{name}" for name in state.plan.rerankers}
         there = {f"runs/{name}" for name in spec.runs} | {f"rerank/{name}" for name in spec.rerank}
         new = sorted((system.list_keys & there) - known)
+        frozen_data.refuse_other_parents([system], state.plan.parents, CANDIDATE)
         unknown = sorted({*new}.difference(frozen_data.name_lists(state.shipped_lists)))
         if unknown and not candidate.allow_lists:
             raise ConfigError(
@@ -167,6 +169,7 @@ class Referee:
         runs = {name: roles[name] for name in data.dataset.runs}
         for place, problem in system.find_misfits(runs, rerankers):
             raise ConfigError(f"{CANDIDATE}: {'.'.join(map(str, place))}: {problem}")
+        data.refuse_other_kinds(system, CANDIDATE)
         lists = frozen_data.describe_lists(data.dataset, new)
         before = state.find_ask(system.resolved_config, lists)
         if before is None and (state.closed_reason or not state.asks_left):
@@ -285,16 +288,17 @@ def _describe_tuning(
     )
     lost = None
     if baseline_system is not None:
-        binary_relevance = data.dataset.spec.binary_relevance
-        relevant = list_relevant(data.tuning, data.dataset.qrels, binary_relevance)
-        before, after = (
-            take_relevant(rank_stages(each, data.tuning).returned, relevant)
-            for each in (baseline_system, system)
-        )
+        ranks, relevance = [], data.dataset.spec.binary_relevance
+        for each in (baseline_system, system):
+            runs = add_system_parents(data.tuning.restrict(tuple(each.base_runs)), [each])
+            pool = collapse_pool(runs, [each])
+            relevant = list_relevant(pool, data.dataset.qrels, relevance)
+            ranks.append(take_relevant(rank_stages(each, runs, pool).returned, relevant))
+        before, after = ranks
         fell = (before > 0) & (before <= TOP) & ((after == 0) | (after > TOP))
         lost = tuple(
             records.LostDocument(
-                query=data.tuning.queries[relevant.query[m]],
+                query=runs.queries[relevant.query[m]],
                 document=relevant.documents[m],
                 grade=int(relevant.grades[m]),
                 baseline_rank=int(before[m]),

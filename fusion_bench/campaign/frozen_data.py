@@ -14,19 +14,21 @@ from fusion_bench._version import ENGINE, __version__
 from fusion_bench.campaign.records import CampaignPlan
 from fusion_bench.checks.lint import describe_dataset
 from fusion_bench.checks.lint_rule import DatasetFacts
+from fusion_bench.checks.obstacles import find_other_kinds
 from fusion_bench.checks.unjudged import judgment_kind, measure_unjudged
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.own_methods import list_own
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.errors import ConfigError, FusionBenchError
-from fusion_bench.experiment.system import System
+from fusion_bench.experiment.system import System, merge_rules
 from fusion_bench.io.campaign_ledger import HeldOutDigests
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.io.fingerprints import Fingerprint, query_digest
 from fusion_bench.io.held_out import read_everything
 from fusion_bench.measures import Measure, parse_measure
+from fusion_bench.ranking.collapse import add_system_parents
 from fusion_bench.ranking.plain_systems import needs_fitting
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.unjudged import JudgmentKind, UnjudgedEvidence
@@ -45,6 +47,28 @@ def code_versions() -> dict[str, str]:
 def rebuild_system(config: Mapping[str, Any], name: str = "candidate") -> System:
     """A system from its resolved configuration."""
     return parse_model(System, {**config, "name": name}, name)
+
+
+def refuse_other_parents(systems: Iterable[System], frozen: Collection[str], where: str) -> None:
+    """Refuse systems that collapse by parents that the campaign did not freeze, or by id.
+
+    Args:
+        systems: The systems.
+        frozen: The rules by which parents were found.
+        where: Prefix of a message.
+    """
+    rules = merge_rules(systems)
+    for name, (score, _) in rules.rows.items():
+        raise ConfigError(
+            f"{where}: by: id merges rows while a list is read, and a campaign reads it once for "
+            f"all asks: delete collapse, and write 'collapse: {score}' at list {name!r} in the "
+            "dataset.yaml"
+        )
+    for rule in rules.parents.keys() - frozen:
+        raise ConfigError(
+            f"{where}: the parents by {rule} are not frozen: write by: {{split: '#'}} if ids hold "
+            f"them, or open another campaign, and give its experiment a system by {rule}"
+        )
 
 
 def refuse_own_code(system: System, name: str, measure: Measure | None = None) -> None:
@@ -117,6 +141,15 @@ class FrozenData:
         """Values by configuration: those of the baselines."""
         return {}
 
+    def refuse_other_kinds(self, system: System, where: str) -> None:
+        """Refuse a system whose results are chunks while documents are judged, or the reverse.
+
+        Raises:
+            ConfigError: Says what to write; or no chunk has a parent.
+        """
+        for obstacle in find_other_kinds([system], add_system_parents(self.tuning, [system])):
+            raise ConfigError(f"{where}: {obstacle.statement}")
+
     def measure_baseline(self, config: Mapping[str, Any]) -> SystemValues:
         """Values of a baseline, kept as long as the data are."""
         key = repr(config)
@@ -160,12 +193,13 @@ def load_whole(path: Path, plan: CampaignPlan | None = None, new: Collection[str
         if plan is None:
             return load_dataset(path)
         spec, _ = read_spec(path)
-        return load_dataset(
+        dataset = load_dataset(
             path,
             runs=spec.runs.keys() & {*plan.runs, *_names_of("runs/", new)},
             rerankers=spec.rerank.keys() & {*plan.rerankers, *_names_of("rerank/", new)},
             groups=plan.groups,
         )
+        return dataset.with_parents(plan.parents)
 
 
 def _names_of(prefix: str, keys: Iterable[str]) -> set[str]:

@@ -37,7 +37,7 @@ from fusion_bench.data.query_splits import QuerySplit, split_queries
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.settings import TuneSettings
-from fusion_bench.experiment.system import System, collapse_alike
+from fusion_bench.experiment.system import System, collapse_alike, merge_rules
 from fusion_bench.io.campaign_ledger import (
     CampaignEvent,
     HeldOutDigests,
@@ -111,7 +111,10 @@ def open_campaign(
         FusionBenchError: A file breaks a rule, or cannot be written.
     """
     _refuse_campaign(out)
-    dataset, ledger = frozen_data.load_whole(path), path.parent / LEDGER_NAME
+    systems, ledger = experiment.systems.values(), path.parent / LEDGER_NAME
+    parents = merge_rules(systems).parents
+    frozen_data.refuse_other_parents(systems, parents, "collapse")
+    dataset = frozen_data.load_whole(path).with_parents(parents)
     measure = _check(experiment, source, dataset, rules)
     _refuse_links(path, dataset)
     check_committed(ledger, read_events(ledger))
@@ -139,6 +142,7 @@ def open_campaign(
         rerankers=tuple(dataset.rerankers),
         groups=dataset.found_groups,
         tuning=query_digests(runs.queries[q] for q in np.flatnonzero(split.tune)),
+        parents=parents,
         contents=dict(dataset.contents.parts),
         versions=frozen_data.code_versions(),
         no_guarantee="; ".join(looks),
@@ -340,6 +344,7 @@ def _check_frozen(data: frozen_data.FrozenData, plan: CampaignPlan) -> None:
     for name in sorted(frozen_data.rebuild_system(plan.config).reranker_names):
         if (reason := data.dataset.degradation(name)) is not None:
             raise ConfigError(f"baseline {plan.baseline!r}: {reason}")
+    data.refuse_other_kinds(frozen_data.rebuild_system(plan.config, plan.baseline), "baseline")
     values = data.measure_baseline(plan.config)
     if values.tuning is None or not len(values.held_out):
         raise ConfigError(f"baseline {plan.baseline!r}: {values.error or 'cannot be computed'}")

@@ -72,6 +72,8 @@ class CampaignPlan(StrictModel):
         rerankers: Names of the rerank lists likewise.
         groups: Query → its group, where that is not the declared one.
         tuning: Digests of the ids of the tuning queries, sorted.
+        parents: Rule → the field of documents and the column of lists that name the parents of
+            chunks, of each rule that a system of the experiment collapses by.
         contents: Digests and settings of the data, by part.
         versions: Of the code, by name.
         no_guarantee: Why its level does not hold; empty = it does.
@@ -89,6 +91,7 @@ class CampaignPlan(StrictModel):
     rerankers: tuple[str, ...]
     groups: dict[str, str]
     tuning: tuple[str, ...]
+    parents: dict[str, tuple[str | None, str | None]] = Field(default_factory=dict)
     contents: dict[str, str]
     versions: dict[str, str]
     no_guarantee: str = ""

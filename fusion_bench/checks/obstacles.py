@@ -85,10 +85,13 @@ def find_other_kinds(systems: Iterable[System], runs: AlignedRuns) -> Iterator[O
     for system in systems if len(judged) else ():
         rows = (runs.ranks[runs.rows(system.base_runs)] > 0).any(axis=0)
         chunks = runs.documents[rows]
-        rule = next(iter(runs.parents)) if system.collapse is None else system.collapse.rule
+        collapse = system.collapse
+        rule = next(iter(runs.parents))
+        if collapse is not None and collapse.by != "id":
+            rule = collapse.rule
         parents = runs.parents[rule][chunks]
         kinds = {"chunks": chunks, "documents": np.where(parents < 0, chunks, parents)}
-        is_merged = system.collapse is not None and system.collapse.score is not None
+        is_merged = collapse is not None and collapse.by != "id" and collapse.score is not None
         returned, other = ("documents", "chunks") if is_merged else ("chunks", "documents")
         if not np.isin(kinds[returned], judged).any() and np.isin(kinds[other], judged).any():
             found.setdefault(returned, []).append(system)

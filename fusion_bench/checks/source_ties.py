@@ -154,6 +154,8 @@ def _has_same_scores(plain: System, part: AlignedRuns, other: AlignedRuns) -> bo
     runs, others = plain.active_runs(part), plain.active_runs(other)
     if not np.array_equal(runs.documents, others.documents):
         return False
+    if not np.array_equal(runs.chunks, others.chunks):  # type: ignore[arg-type]  # both may be None
+        return False  # the chunk decides the rerank score
     form = plain.fusion.engine_form(runs)
     is_by_score = isinstance(form, WeightedMean) and not form.reads_ranks
     if is_by_score and np.array_equal(runs.scores, others.scores, equal_nan=True):

@@ -260,8 +260,8 @@ def single_list_ties(
     Returns:
         None where some final list is not that of one source, in its order.
     """
-    if system.stages:
-        return None  # ties inside the lists that a stage reads are not those of its own list
+    if system.stages or (system.collapse is not None and system.collapse.by != "id"):
+        return None  # ties inside the lists behind a stage or a collapse are not those of its list
     size = (len(measures), len(runs.queries))
     extremes, affected = np.zeros((3, *size)), np.zeros(size[0], dtype=np.int64)
     for index, plain, part in plain_systems(system, runs):

@@ -60,19 +60,21 @@ def judged_codes(runs: AlignedRuns) -> IntArray:
 
 
 def _count_common_parents(runs: AlignedRuns, rule: str) -> AlignedRuns:
-    """Count common documents by parent where the judgments name no chunk, but parents."""
+    """Count common documents by parent in each list that names parents of judged ids alone."""
     judged, parents = judged_codes(runs), runs.parents[rule][runs.documents]
-    is_judged = np.isin(parents, judged)
-    if not is_judged.any() or np.isin(runs.documents, judged).any():
-        return runs
+    kinds = np.stack([runs.documents, np.where(parents < 0, runs.documents, parents)])
+    is_judged = np.isin(kinds, judged)
     places = np.vstack([runs.ranks, runs.rerank_ranks])
-    members = np.zeros((len(places) + 1, len(runs.vocabulary) + 1), dtype=np.int64)
-    for member, row in zip(members, places, strict=False):
-        member[parents[row > 0]] = 1
+    has_judged = (places > 0) @ is_judged.T
+    has_chunks = (~has_judged[:, 0] & has_judged[:, 1]).astype(np.int64)
+    if not has_chunks.any():
+        return runs
+    members = np.zeros((len(places) + 1, len(runs.vocabulary)), dtype=np.int64)
+    for member, row, kind in zip(members, places, has_chunks, strict=False):
+        member[kinds[kind, row > 0]] = 1
     members[-1, judged] = 1
-    members = members[:, :-1]  # chunks without a parent
     is_top = (places > 0) & (places <= TOP)
-    top = np.column_stack([is_top.sum(axis=1), (is_top & is_judged).sum(axis=1)])
+    top = np.column_stack([is_top.sum(axis=1), (is_top & is_judged[has_chunks]).sum(axis=1)])
     return replace(runs, common_documents=members @ members.T, top_documents=top)
 
 
@@ -118,8 +120,7 @@ def merge_chunks(lists: ChunkLists, score: ChunkScore, k: float) -> AlignedRuns:
         merged, best = owner[rows[starts]], np.zeros(len(keys), dtype=np.int64)
         best[merged] = given[rows[starts]]
         scores[s, merged] = merge_scores(values, given[rows], starts, score, k)
-        decisive = np.where(best > 0, 0.0, np.nan) if score == "first" else scores[s]
-        ranks[s] = positions(decisive, offsets, tie_order=best)
+        ranks[s] = positions(scores[s], offsets, tie_order=best)
     order = lists.order_chunks(slice(None))
     chosen = order[np.argsort(owner[order], kind="stable")]
     chosen = chosen[np.flatnonzero(np.diff(owner[chosen], prepend=-1))]
@@ -171,9 +172,9 @@ def _find_grades(
     if qrels is None or not len(qrels.grades):
         return grades, judged
     vocabulary, (known, codes) = unite_vocabularies([runs.vocabulary, qrels.vocabulary])
-    index = {name: q for q, name in enumerate(runs.queries)}
-    owner = np.array([index.get(name, -1) for name in qrels.queries], dtype=np.int64)
-    keys = owner[query_of_rows(qrels.offsets)] * len(vocabulary) + codes[qrels.documents]
-    at = find_keys(keys, query * len(vocabulary) + known[documents])
+    index = {name: row for row, name in enumerate(qrels.queries)}
+    judged_query = np.array([index.get(name, -1) for name in runs.queries], dtype=np.int64)
+    keys = query_of_rows(qrels.offsets) * len(vocabulary) + codes[qrels.documents]
+    at = find_keys(keys, judged_query[query] * len(vocabulary) + known[documents])
     grades[at >= 0], judged[at >= 0] = qrels.grades[at[at >= 0]], True
     return grades, judged

@@ -200,8 +200,7 @@ def _merge_rows(
     )
     merged = merge_scores(values[order[rows]], places[rows], starts, score, k)
     best, by_rank = order[rows[starts]], places[rows[starts]]
-    keys = np.zeros(len(starts)) if score == "first" else -score_keys(merged)
-    final = np.lexsort((by_rank, keys, owner[rows[starts]]))
+    final = np.lexsort((by_rank, -score_keys(merged), owner[rows[starts]]))
     return best[final], merged[final]
 
 

@@ -169,6 +169,7 @@ def prepare_dataset(
     used = dict.fromkeys(
         name for system in experiment.systems.values() for name in system.base_runs
     )
+    dataset = dataset.with_parents(merge_rules(experiment.systems.values()).parents)
     aligned = dataset.align_repeats(list(used), ties=experiment.ties)
     aligned = add_system_parents(aligned, experiment.systems.values())
     split = experiment.split

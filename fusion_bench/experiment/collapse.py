@@ -110,15 +110,17 @@ class Collapse(StrictModel):
         return self
 
     def space(self, *, is_reranked: bool) -> tuple[Parameter, ...]:
-        """What a search varies: the place, and how many chunks are kept or what a document scores.
+        """Return what a search varies: the place, and how many chunks are kept or the score.
 
         Args:
             is_reranked: Whether the fused list and the final one differ.
         """
+        if self.by == "id":
+            return ()  # rows are merged as a list is read, before any trial
         places = [name for name in get_args(Place) if is_reranked or name != "reranked"]
         place = choice("place", *dict.fromkeys((self.place, *places)))
         if self.keep is not None:
             return place, integer("keep", 1, max(5, self.keep))
         score = choice("score", *dict.fromkeys((self.score, "max", "sum", "rrf")))
         k = integer("k", 1, 1000, log=True).add_condition("score", "rrf")
-        return (score, k) if self.by == "id" else (place, score, k)
+        return place, score, k

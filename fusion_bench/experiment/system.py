@@ -33,7 +33,6 @@ from fusion_bench.config.models import (
 from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.config.removed_names import describe_gone
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import ChunkScore
 from fusion_bench.data.records import FINAL_ROLE
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.abstain import (
@@ -45,7 +44,7 @@ from fusion_bench.experiment.abstain import (
     Abstain,
 )
 from fusion_bench.experiment.collapse import Collapse
-from fusion_bench.io.dataset_config import Family
+from fusion_bench.io.dataset_config import ChunkRules, Family
 from fusion_bench.methods.blend import Blend, blends
 from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.methods.fuse import Fusion, Trainable, fusions
@@ -155,27 +154,34 @@ def collapse_alike(system: System, others: Iterable[System]) -> System:
     """Collapse each list of a system as the first other system that reads one of them does."""
     for other in others:
         if other.collapse is not None and not set(system.runs).isdisjoint(other.base_runs):
-            collapse = other.collapse.model_copy(update={"place": "each list"})
+            changed = {"place": "each list"}
+            if not set(system.runs) <= set(other.base_runs):
+                changed["orphans"] = "own"  # a list that it does not read may hold documents
+            collapse = other.collapse.model_copy(update=changed)
             return system.model_copy(update={"collapse": collapse})
     return system
 
 
-def merge_rules(systems: Iterable[System]) -> dict[str, tuple[ChunkScore, float]]:
-    """The score and the k of each list whose rows of one id some system merges.
+def merge_rules(systems: Iterable[System]) -> ChunkRules:
+    """Return which rows of lists some system merges as they are read, and which parents it needs.
 
     Raises:
-        ConfigError: Two systems merge the rows of one list otherwise.
+        ConfigError: Two systems merge the rows of one list differently.
     """
-    rules: dict[str, tuple[ChunkScore, float]] = {}
+    rules = ChunkRules({}, {})
     for system in systems:
+        for _, part in system.list_parts():
+            if part.collapse is not None and any(part.collapse.names):
+                rules.parents[part.collapse.rule] = part.collapse.names
         collapse = system.collapse
         for name in system.base_runs if collapse is not None and collapse.by == "id" else ():
             if collapse is None or collapse.score is None:
                 raise TypeError("by: id has a score")
-            if rules.setdefault(name, (collapse.score, collapse.k)) != (collapse.score, collapse.k):
+            rule = collapse.score, collapse.k
+            if rules.rows.setdefault(name, rule) != rule:
                 raise ConfigError(
                     f"system {system.name!r}: collapse: by: id merges the rows of list {name!r} by "
-                    f"score: {collapse.score}, and another system by score: {rules[name][0]}: "
+                    f"score: {collapse.score}, and another system by score: {rules.rows[name][0]}: "
                     "use one score in all systems of the experiment"
                 )
     return rules

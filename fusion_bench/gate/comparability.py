@@ -23,6 +23,7 @@ from fusion_bench.gate.baseline import (
     SealedDrop,
 )
 from fusion_bench.gate.verdict import check_name
+from fusion_bench.io.dataset import PARENTS
 from fusion_bench.io.held_out import HeldOut
 from fusion_bench.util.formatting import pluralize
 
@@ -71,6 +72,8 @@ def find_incompatibilities(
 def _compare_collection(old: CollectionBaseline, new: CollectionBaseline) -> Iterator[str]:
     for part in sorted({*old.digests, *new.digests}):
         before, now = (each.digests.get(part, "none")[:12] for each in (old, new))
+        if part.startswith(PARENTS) and "none" in (before, now):
+            continue  # a system that collapses otherwise is a change of configuration
         if "/" not in part and before != now:  # those with one are lists, which may change
             yield (
                 f"contents of {part} changed: baseline {before}, candidate {now} (digests alone "

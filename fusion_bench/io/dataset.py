@@ -14,23 +14,25 @@ import numpy as np
 from fusion_bench._version import ENGINE
 from fusion_bench.config.query_types import PREDICTED_CONFIDENCE, PREDICTED_TYPE
 from fusion_bench.config.yaml_files import Source
-from fusion_bench.data.aligned_runs import AlignedRuns, ParentFinder, Ties
-from fusion_bench.data.ordering import ChunkScore
+from fusion_bench.data.aligned_runs import AlignedRuns, ParentFinder, Ties, ViewCache
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import COMPARED_FIELDS, Query, ScoreSpace, Switch, check_field
 from fusion_bench.data.run import Run, assign_roles
 from fusion_bench.errors import AlignmentError, ConfigError, DataError, UnknownNameError
 from fusion_bench.io.dataset_cache import Cache, hash_key, open_cache
-from fusion_bench.io.dataset_config import DatasetPaths, DatasetSpec, read_spec
+from fusion_bench.io.dataset_config import ChunkRules, DatasetPaths, DatasetSpec, read_spec
 from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.io.held_out import HeldOut, find_open_campaigns, read_everything
 from fusion_bench.io.json_objects import load_known_queries
 from fusion_bench.io.load_records import FileRequest, load_aligned, load_tables, request_lists
+from fusion_bench.io.parent_ids import find_parents
 from fusion_bench.io.provenance import ListMeta, read_meta
 from fusion_bench.io.query_groups import assign_groups, join_groups, read_groups
 from fusion_bench.util.digests import hash_values
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
+#: Name of the parents that a rule finds, before the rule.
+PARENTS: Final = "parents by "
 #: What no judgments are kept under in the cache.
 EMPTY_KEY: Final = hash_key("no judgments")
 
@@ -241,6 +243,8 @@ class Dataset(TableView):
         has_file: Whether a ``dataset.yaml`` says all this.
         folder: Folder of the ``dataset.yaml`` to which the judgments belong; None = of none.
         held_out: The queries that open campaigns hold out; nothing else here has them.
+        parent_names: Rule → the field of documents and the column of lists that name parents, of
+            each rule by which a system collapses chunks.
     """
 
     spec: DatasetSpec
@@ -259,6 +263,7 @@ class Dataset(TableView):
     has_file: bool = True
     folder: Path | None = None
     held_out: HeldOut = field(default_factory=HeldOut)
+    parent_names: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
 
     def aligned(self, runs: Sequence[str], *, ties: Ties = "trec") -> AlignedRuns:
         """These runs and all rerank lists that were read, on one set of candidates.
@@ -352,11 +357,28 @@ class Dataset(TableView):
             "documents": [len(run.documents) for _, run in lists],
         }
 
-    @property
+    @cached_property
     def find_parents(self) -> ParentFinder:
-        """Finds the parents of ids in its documents and in the files of its runs."""
+        """Finds the parents of ids in its documents and in the files of its runs, once each."""
         files = [file for key, file in self.files.items() if key.startswith("runs/")]
-        return partial(_find_parents, self.documents, files)
+        return partial(find_parents, self.documents, files, ViewCache())
+
+    def with_parents(self, names: Mapping[str, tuple[str | None, str | None]]) -> Dataset:
+        """Return the dataset whose fingerprint has the parents of these rules, too."""
+        if names.keys() <= self.parent_names.keys():
+            return self
+        return replace(self, parent_names={**self.parent_names, **names})
+
+    def _parent_digests(self) -> dict[str, str]:
+        """SHA-256 of the listed chunks and their parents, by each rule that a system needs."""
+        digests, datasets = {}, (*self.repeats, *([self.refined] if self.refined else []))
+        lists = [run for each in datasets for run in each.runs.values()]
+        known = {name for run in lists for name in run.vocabulary} if self.parent_names else set()
+        for rule, names in self.parent_names.items():
+            found = self.find_parents(*names)
+            chunks = sorted(known & found.keys())
+            digests[f"{PARENTS}{rule}"] = hash_values(chunks, [found[chunk] for chunk in chunks])
+        return digests
 
     @property
     def name(self) -> str:
@@ -460,7 +482,7 @@ class Dataset(TableView):
         Of groups those that were declared: found ones follow from the other parts.
         """
         known = _fingerprint_queries(self.qrels, self.declared)
-        parts = {"qrels": self.qrels.digest(), **known.parts}
+        parts = {"qrels": self.qrels.digest(), **known.parts, **self._parent_digests()}
         for name, run in (*self._lists().items(), *self._later_lists()):
             parts[name] = run.digest()
         return parts if self.refined is None else parts | self.refined.refined_digests()
@@ -509,7 +531,7 @@ class Dataset(TableView):
             whole |= Fingerprint.of_table(name, run)
         if self.refined is not None:
             whole |= Fingerprint(self.refined.refined_digests())
-        return whole
+        return whole | Fingerprint(self._parent_digests())
 
     @property
     def fingerprint(self) -> str:
@@ -526,7 +548,7 @@ def load_dataset(
     refined: bool = False,
     every_query: bool | None = False,
     groups: Mapping[str, str] | None = None,
-    merged: Mapping[str, tuple[ChunkScore, float]] | None = None,
+    merged: ChunkRules | None = None,
 ) -> Dataset:
     """Read a dataset, without the queries that open campaigns hold out, and check it.
 
@@ -538,7 +560,7 @@ def load_dataset(
         refined: Read the lists of the refined queries in place of those that have some.
         every_query: Keep queries without judgments, and allow none at all; None = where none are.
         groups: Groups by query that stand for those that a search would find; None = search.
-        merged: The score, and the k of ``rrf``, of documents that a run names several times.
+        merged: Rows of runs to merge, and parents that are part of the fingerprint; None = none.
 
     Raises:
         ConfigError: The ``dataset.yaml`` breaks a rule, or names no judgments.
@@ -546,7 +568,8 @@ def load_dataset(
         AlignmentError: Its queries are not those of its judgements.
     """
     spec, source = read_spec(path)
-    spec = spec.merge_rows(merged or {}, source)
+    rules = merged or ChunkRules({}, {})
+    spec = spec.merge_rows(rules.rows, source)
     campaigns = find_open_campaigns([path, *spec.list_paths(path.parent)])
     store = cache if isinstance(cache, Cache) else None
     if cache is True:
@@ -555,6 +578,7 @@ def load_dataset(
     with read_everything():
         names = (runs, rerankers)
         dataset = _read_whole(spec, source, names, store, refined, is_whole, groups)
+    dataset = dataset.with_parents(rules.parents)
     if not campaigns:
         return dataset
     tables = [table for table, _ in dataset.keys]
@@ -683,12 +707,3 @@ def load_judge(dataset: Dataset, name: str) -> Qrels:
             )
         mapped[qrels.grades == grade] = spec.map[grade]
     return replace(qrels, grades=mapped)
-
-
-def _find_parents(
-    documents: Path | None, files: Sequence[FileRequest], field: str | None, column: str | None
-) -> Mapping[str, str]:
-    """Parents of ids, see :func:`fusion_bench.io.parent_ids.find_parents`."""
-    from fusion_bench.io.parent_ids import find_parents  # late: few systems collapse
-
-    return find_parents(documents, files, field, column)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -432,6 +432,18 @@ class ListSpec(FileSpec):
     def read_options(self) -> ReadOptions:
         """The options that decide its ranks."""
         return ReadOptions(**{each.name: getattr(self, each.name) for each in fields(ReadOptions)})
+
+
+class ChunkRules(NamedTuple):
+    """Describe what systems that collapse chunks need of a dataset.
+
+    Attributes:
+        rows: Run → the score, and the k of ``rrf``, of a document that it lists several times.
+        parents: Rule → the field of documents and the column of lists that may name parents.
+    """
+
+    rows: dict[str, tuple[ChunkScore, float]]
+    parents: dict[str, tuple[str | None, str | None]]
 
 
 #: What a list says of collapsing that does not.

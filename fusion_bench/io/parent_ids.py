@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+from fusion_bench.data.aligned_runs import ViewCache
 from fusion_bench.data.document_rows import is_blank
 from fusion_bench.data.grouped_rows import CategoricalIds, encode_ids
 from fusion_bench.data.id_rules import apply_rule
@@ -17,13 +18,18 @@ from fusion_bench.io.load_records import FileRequest, read_together
 
 
 def find_parents(
-    documents: Path | None, files: Sequence[FileRequest], field: str | None, column: str | None
+    documents: Path | None,
+    files: Sequence[FileRequest],
+    known: ViewCache,
+    field: str | None,
+    column: str | None,
 ) -> dict[str, str]:
     """Find the parents of ids in the lists, and else in the documents.
 
     Args:
         documents: JSON Lines of documents; None = there are none.
         files: Of the lists.
+        known: Keeps what was found.
         field: A field of the documents; None = read none.
         column: A column of the lists, which not all of them need if a field is given; None = read
             none.
@@ -32,6 +38,15 @@ def find_parents(
         ConfigError: Nothing has the field or the column.
         DataError: A file breaks a rule, or one chunk has two parents.
     """
+    return known.lookup(
+        find_parents, (field, column), lambda: _read_parents(documents, files, field, column)
+    )
+
+
+def _read_parents(
+    documents: Path | None, files: Sequence[FileRequest], field: str | None, column: str | None
+) -> dict[str, str]:
+    """Read the parents from the lists, and else from the documents."""
     found: dict[str, str] = {}
     if field is not None and documents is not None:
         _add_parents(found, _read_field(documents, field), str(documents))

@@ -14,7 +14,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import prepare_dataset
 from fusion_bench.evaluation.run_experiment import select_systems
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
-from fusion_bench.experiment.system import System
+from fusion_bench.experiment.system import System, merge_rules
 from fusion_bench.io.dataset import Dataset, load_dataset, load_judge
 from fusion_bench.measures import parse_measure
 from fusion_bench.ranking.plain_systems import needs_fitting
@@ -153,6 +153,7 @@ def load_graded_dataset(
         runs={name for system in chosen.systems.values() for name in system.base_runs},
         rerankers={name for system in chosen.systems.values() for name in system.reranker_names},
         every_query=None,
+        merged=merge_rules(chosen.systems.values()),
     )
     return chosen, loaded
 

@@ -20,7 +20,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import Document
 from fusion_bench.errors import ConfigError, DataError, ProviderError, UnknownNameError
 from fusion_bench.experiment.experiment import apply_switch, read_experiment
-from fusion_bench.experiment.system import System
+from fusion_bench.experiment.system import System, merge_rules
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import documents_of, read_spec
 from fusion_bench.io.held_out import read_everything, refuse_learning
@@ -135,7 +135,11 @@ def prepare_request(
         refuse_learning(path, system.name)
     with read_everything():
         dataset = load_dataset(
-            path, runs=system.base_runs, rerankers=fusing.reranker_names, every_query=None
+            path,
+            runs=system.base_runs,
+            rerankers=fusing.reranker_names,
+            every_query=None,
+            merged=merge_rules([system]),
         )
     if split is not None and split not in dataset.splits:
         where = f"--split: {dataset.name}"

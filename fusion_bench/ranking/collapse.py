@@ -6,9 +6,9 @@ stage. So every place is a collapse of lists before a fusion.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -191,6 +191,42 @@ def list_chunks(view: AlignedRuns, query: str) -> dict[str, tuple[Chunk, ...]]:
     if view.chunks is not None:
         return {runs.vocabulary[code]: tuple(chunks) for code, chunks in groups.items()}
     return {chunk.id: tuple(chunks) for chunks in groups.values() for chunk in chunks}
+
+
+class StandingChunk(NamedTuple):
+    """The chunk behind a result of a system that collapses chunks.
+
+    Attributes:
+        chunk: The id of the chunk that stands for its document, or that is kept.
+        document: The id of its document.
+        total: How many chunks of the document the collapsed lists return.
+    """
+
+    chunk: str
+    document: str
+    total: int
+
+
+def standing_chunks(view: AlignedRuns, rows: IntArray) -> Iterator[StandingChunk]:
+    """The chunks behind some candidates of collapsed lists.
+
+    Args:
+        view: Collapsed lists.
+        rows: Shape (n,): candidates of the view.
+    """
+    if view.origin is None:
+        raise TypeError("nothing is collapsed")
+    runs, parents, active = view.origin
+    size, documents, chunks = len(runs.vocabulary), view.documents[rows], view.chunks
+    if chunks is None:  # candidates are chunks
+        parent_of, chunks = np.arange(size), view.documents
+        parent_of[runs.documents] = parents
+        documents = parent_of[documents]
+    is_returned = (runs.ranks[:active] > 0).any(axis=0)
+    keys, counts = np.unique((runs.query_index * size + parents)[is_returned], return_counts=True)
+    counts = counts[np.searchsorted(keys, view.query_index[rows] * size + documents)]
+    names = (view.vocabulary.decode(codes) for codes in (chunks[rows], documents))
+    return map(StandingChunk, *names, counts.tolist())
 
 
 def _require_parents(runs: AlignedRuns, collapse: Collapse) -> IntArray:

@@ -178,7 +178,7 @@ def express_in_engine(
         raise ConfigError(
             f"{source.where(('systems', system.name))}: --engine {tuning.engine}: "
             f"{translation.reasons[0]}: tune a system that it can express (of this experiment: "
-            f"{', '.join(able) or 'none'}). {describe_dialect(dialect)}"
+            f"{', '.join(able) or 'none'}), or leave out --engine. {describe_dialect(dialect)}"
         )
     return experiment.model_copy(
         update={"systems": {**experiment.systems, system.name: translation.system}}
@@ -488,7 +488,7 @@ def create_objective(
         task.runs.common_repeats(),
         measure,
         parameters,
-        contents=dataset.contents,
+        contents=task.dataset.contents,
         others=tuple(other for other in task.measures if other != measure)[:1],
     )
 

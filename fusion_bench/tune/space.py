@@ -329,13 +329,7 @@ def build_search_space(
             for path, given in ranges.items()
             if isinstance(given, ParameterRange)
         }
-        key, classes = system.class_key, tuple(system.class_configs or ())
-        for path in explicit:
-            if key is not None and classes and path.startswith(("fusion.", "blend.")):
-                raise ConfigError(
-                    f"{path}: this system has parameters for each {key.title}: name one, such as "
-                    f"{key.key}.{classes[0]}.{path}"
-                )
+        _refuse_misfits(system, ranges)
         asked = [path for path, given in ranges.items() if given == DECLARED]
         parameters = merge_parameters(_select_parameters(system, asked, explicit))
     if not parameters:
@@ -358,6 +352,23 @@ def build_search_space(
         except ConfigError as error:
             raise ConfigError(f"tune: {parameter.path}: {error}") from None
     return ordered
+
+
+def _refuse_misfits(system: System, paths: Iterable[str]) -> None:
+    """Raise for a path of all queries in a system with parameters by class, or of by: id."""
+    key, classes = system.class_key, tuple(system.class_configs or ())
+    is_by_id = system.collapse is not None and system.collapse.by == "id"
+    for path in paths:
+        if is_by_id and _is_below(path, "collapse"):
+            raise ConfigError(
+                f"{path}: by: id merges rows while lists are read, before the search: leave the "
+                "path out, and tune once with each score"
+            )
+        if key is not None and classes and path.startswith(("fusion.", "blend.")):
+            raise ConfigError(
+                f"{path}: this system has parameters for each {key.title}: name one, such as "
+                f"{key.key}.{classes[0]}.{path}"
+            )
 
 
 def preset_params(

@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
+import fusion_bench as fb
 from fusion_bench.cli import main
+from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.experiment.settings import TuneSettings
+from fusion_bench.tune.objective import create_objective
 
 Capture = pytest.CaptureFixture[str]
 QUERIES = [f"q{n}" for n in range(6)]
@@ -154,6 +158,113 @@ def test_collapse_and_on_duplicate_exclude_each_other(capsys: Capture) -> None:
     write_dataset("again.csv", on_duplicate="best_rank")
     with pytest.raises(AssertionError, match="delete on_duplicate and collapse here"):
         evaluate(capsys, merged={"by": "id", "place": "each list", "score": "max"})
+
+
+def test_a_document_ranks_by_the_score_of_its_first_chunk_whatever_its_rank(
+    capsys: Capture,
+) -> None:
+    rows = ["query,document,rank,score"]
+    for query in QUERIES:  # the chunk of A that ranks first has the least score
+        rows += [f"{query},A#0,1,1", f"{query},B#0,2,5", f"{query},A#1,3,9"]
+    write("chunks.csv", "\n".join(rows) + "\n")
+    write_dataset(rank_from="column")
+    rule = {"by": {"split": "#"}, "place": "each list"}
+    values = evaluate(
+        capsys,
+        first={**rule, "score": "first"},
+        greatest={**rule, "score": "max"},
+        fused={**rule, "place": "fused", "score": "first"},  # by fused scores, which fall
+    )
+    assert values == {"first": 1, "greatest": 1 / 2, "fused": 1 / 2}
+    write("again.csv", Path("chunks.csv").read_text("utf-8").replace("#0", "").replace("#1", ""))
+    for score, value in {"first": 1, "max": 1 / 2}.items():
+        write_dataset("again.csv", rank_from="column", collapse=score)
+        assert evaluate(capsys, plain=None) == {"plain": value}
+
+
+def read_collection() -> dict[str, Any]:
+    [collection] = json.loads(Path("reports/e/report.json").read_text("utf-8"))["collections"]
+    found: dict[str, Any] = collection
+    return found
+
+
+def test_other_parents_are_other_data(capsys: Capture) -> None:
+    split = {"by": {"split": "#"}, "score": "max"}
+    evaluate(capsys, plain=split)
+    plain = read_collection()
+    assert not [part for part in plain["digests"] if "parents" in part]
+    rule = {"by": {"field": "of"}, "score": "max"}
+    evaluate(capsys, plain=split, merged=rule)
+    before = read_collection()
+    assert before["fingerprint"] != plain["fingerprint"]
+    text = Path("documents.jsonl").read_text("utf-8")
+    write("documents.jsonl", text + '{"id": "D#0", "text": "in no list", "of": "D"}\n')
+    evaluate(capsys, plain=split, merged=rule)
+    assert read_collection()["fingerprint"] == before["fingerprint"]
+    write("documents.jsonl", text.replace('"of": "C"', '"of": "A"'))
+    evaluate(capsys, plain=split)
+    assert read_collection()["fingerprint"] == plain["fingerprint"]
+    evaluate(capsys, plain=split, merged=rule)
+    after = read_collection()
+    changed = [key for key in after["digests"] if after["digests"][key] != before["digests"][key]]
+    assert changed == ["parents by {field: 'of'}"]
+    assert after["fingerprint"] != before["fingerprint"]
+    # What a search writes beside its trials, and resumes them by.
+    experiment, source = read_experiment(Path("e.yaml"))
+    dataset = fb.load_dataset("dataset.yaml")
+    contents = {
+        name: create_objective(experiment, source, TuneSettings(system=name), dataset).contents
+        for name in ("plain", "merged")
+    }
+    assert contents["plain"] == dataset.contents
+    assert contents["merged"].parts.items() - dataset.contents.parts.items() == {
+        ("parents by {field: 'of'}", after["digests"]["parents by {field: 'of'}"])
+    }
+
+
+def gate(capsys: Capture, by: dict[str, str], *words: str) -> tuple[int, str]:
+    system = {"runs": ["a"], "collapse": {"by": by, "score": "max"}}
+    policy = {"system": "merged", "checks": {"RR": {"max_drop": 0.1}}}
+    experiment = {"dataset": "dataset.yaml", "baseline": "merged", "measures": ["RR"]}
+    write("e.yaml", json.dumps({**experiment, "systems": {"merged": system}, "gate": policy}))
+    capsys.readouterr()
+    return main(["gate", "e.yaml", "--allow-suspect", *words]), capsys.readouterr().err
+
+
+def test_a_gate_notices_other_parents_and_takes_another_rule(capsys: Capture) -> None:
+    field = {"field": "of"}
+    assert gate(capsys, field, "--update", "--anchor", "--reason", "first")[0] == 0
+    assert gate(capsys, field) == (0, "")
+    assert gate(capsys, {"split": "#"}) == (0, "")
+    text = Path("documents.jsonl").read_text("utf-8")
+    write("documents.jsonl", text.replace('"of": "C"', '"of": "A"'))
+    code, err = gate(capsys, field)
+    assert code
+    assert "contents of parents by {field: 'of'} changed" in err
+
+
+@pytest.mark.parametrize(
+    ("rule", "chunks", "documents", "counts"),
+    [
+        ({"score": "max"}, ["A#0", "B#0", "C#0"], ["A", "B", "C"], [2, 1, 2]),
+        ({"keep": 1}, ["A#0", "B#0", "C#0"], ["A", "B", "C"], [2, 1, 2]),
+        ({"score": "sum", "place": "each list"}, ["A#0", "C#0", "B#0"], ["A", "C", "B"], [2, 2, 1]),
+    ],
+)
+def test_details_name_the_chunk_of_each_document(
+    rule: dict[str, Any], chunks: list[str], documents: list[str], counts: list[int]
+) -> None:
+    if "keep" in rule:
+        rows = Path("qrels.tsv").read_text("utf-8").replace("B", "B#0")
+        write("qrels.tsv", rows)
+    system = {"runs": ["a"], "collapse": {"by": "parent", **rule}}
+    collection = fb.compare("dataset.yaml", systems={"merged": system}, measures=["RR"]).details()
+    [top] = collection.to_dict()["top"]
+    assert top["query"][:3] == [0] * 3
+    assert top["chunks"][:3] == [*map(list, zip(chunks, documents, counts, strict=True))]
+    assert collection.document_texts["B#0"] == "B#0"
+    plain = fb.compare("dataset.yaml", runs=["a"], measures=["RR"], allow_unmatched=True)
+    assert "chunks" not in plain.details().to_dict()["top"][0]
 
 
 def test_explain_names_the_chunk_of_a_document_and_why(capsys: Capture) -> None:

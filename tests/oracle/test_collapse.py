@@ -17,7 +17,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
-from fusion_bench.ranking.collapse import add_system_parents
+from fusion_bench.ranking.collapse import add_system_parents, list_chunks
 from fusion_bench.ranking.final_lists import make_final_lists
 from fusion_bench.ranking.plain_systems import plain_systems
 from fusion_bench.ranking.system_ranking import rank_candidates, ranked_lists
@@ -70,9 +70,7 @@ def collapse_list(
         }[rule["score"]]()
 
     scores = {parent: score(chunks) for parent, chunks in groups.items()}  # by best rank
-    order = list(scores)
-    if rule["score"] != "first":
-        order.sort(key=lambda parent: -oracle.key(scores[parent]))
+    order = sorted(scores, key=lambda parent: -oracle.key(scores[parent]))
     return {parent: oracle.Entry(i, scores[parent]) for i, parent in enumerate(order, 1)}
 
 
@@ -91,7 +89,8 @@ def best_chunks(
 
 def slow(
     case: Case, rule: Mapping[str, Any], parent_of: Mapping[str, str], query: str
-) -> list[tuple[str, float]]:
+) -> tuple[list[tuple[str, float]], dict[str, str]]:
+    """The list of a query, and the chunk that stands for each document."""
     sources = [
         oracle.Source(name, case.roles[name], oracle.read(rows)) for name, rows in case.rows.items()
     ]
@@ -103,10 +102,9 @@ def slow(
     ) -> list[tuple[str, float]]:
         return oracle.rank(system, sources, query, rerank=rerank, space=case.space, ties=case.ties)
 
-    def of_parents(lists: Sequence[oracle.List], ties: str) -> oracle.List:
+    def of_parents(best: Mapping[str, str]) -> oracle.List:
         if "keep" in rule:
             return rerank
-        best = best_chunks(lists, parent_of, ties)
         return {p: rerank[chunk] for p, chunk in best.items() if chunk in rerank}
 
     if rule["place"] == "each list":
@@ -117,28 +115,23 @@ def slow(
             replace(s, lists={query: collapse_list(s.lists.get(query, {}), rule, parent_of)})
             for s in sources
         ]
-        return rank(system, merged, of_parents(active, case.ties))
+        best = best_chunks(active, parent_of, case.ties)
+        return rank(system, merged, of_parents(best)), best
     inner = {key: value for key, value in system.items() if key != "top_k"}
     if rule["place"] == "fused":
         inner = {key: system[key] for key in ("fusion", "depth") if key in system}
     listed = {d: oracle.Entry(i, x) for i, (d, x) in enumerate(rank(inner, sources, rerank), 1)}
-    if is_lowered(case, rule) and rule.get("score") == "max":
-        rule = {**rule, "score": "first"}
-    collapsed = collapse_list(listed, rule, parent_of)
     if is_lowered(case, rule):  # the scores that the order goes by fall along the ranks
-        collapsed = {d: oracle.Entry(e.rank, -float(e.rank)) for d, e in collapsed.items()}
+        listed = {d: oracle.Entry(e.rank, -float(e.rank)) for d, e in listed.items()}
+    collapsed = collapse_list(listed, rule, parent_of)
     alone = oracle.Source("list", frozenset(), {query: collapsed})
     outer = {"fusion": {"method": "weighted_score"}, "top_k": system.get("top_k")}
     if rule["place"] == "fused":
         outer |= {key: system[key] for key in ("blend", "min_relevance") if key in system}
-    return oracle.rank(
-        outer,
-        [alone],
-        query,
-        rerank=of_parents([listed], "first_seen"),
-        space=case.space,
-        ties="first_seen",
-    )
+    best = best_chunks([listed], parent_of, "first_seen")
+    scores = of_parents(best)
+    ranked = oracle.rank(outer, [alone], query, rerank=scores, space=case.space, ties="first_seen")
+    return ranked, best
 
 
 def aligned(
@@ -156,8 +149,12 @@ def aligned(
     return add_system_parents(replace(runs, find_parents=lambda *_: dict(parent_of)), [rule])
 
 
-def fast(system: System, runs: AlignedRuns) -> dict[str, list[tuple[str, float]]]:
+def fast(
+    system: System, runs: AlignedRuns
+) -> tuple[dict[str, list[tuple[str, float]]], dict[tuple[str, str], str]]:
+    """Each query's list, and the chunk that stands for each of its documents."""
     lists: dict[str, list[tuple[str, float]]] = {query: [] for query in QUERIES}
+    best: dict[tuple[str, str], str] = {}
     for index, plain, part in plain_systems(system, runs):
         ranking = rank_candidates(plain, part)
         view, found = ranked_lists(plain, part)
@@ -167,7 +164,11 @@ def fast(system: System, runs: AlignedRuns) -> dict[str, list[tuple[str, float]]
             query = runs.queries[index[view.query_index[row]]]
             document = runs.vocabulary[view.documents[row]]
             lists[query].append((document, float(ranking.scores[row])))
-    return lists
+            if (chunks := ranking.runs.chunks) is not None:
+                best[query, document] = runs.vocabulary[chunks[row]]
+                [first, *_] = list_chunks(part, query)[document]
+                assert first.id == best[query, document]
+    return lists, best
 
 
 def assert_same(
@@ -186,14 +187,16 @@ def assert_same(
         with pytest.raises(FusionBenchError):
             fast(system, runs)
         return
-    found = fast(system, runs)
-    for query, ranked in expected.items():
+    found, chunks = fast(system, runs)
+    for query, (ranked, best) in expected.items():
         assert [d for d, _ in found[query]] == [d for d, _ in ranked]
+        if "score" in rule:
+            assert [chunks[query, d] for d, _ in ranked] == [best[d] for d, _ in ranked]
         pairs = zip(found[query], ranked, strict=True)
         if not is_lowered(case, rule):
             tolerance = 0.0 if exact(case) else 1e-12
             assert all(math.isclose(x, y, rel_tol=tolerance) for (_, x), (_, y) in pairs)
-    check_values(system, runs, expected)
+    check_values(system, runs, {query: ranked for query, (ranked, _) in expected.items()})
 
 
 def is_lowered(case: Case, rule: Mapping[str, Any]) -> bool:
@@ -271,4 +274,4 @@ def test_a_document_has_the_rerank_score_of_its_best_chunk(place: str) -> None:
     runs = aligned(case, {}, dict.fromkeys(DOCUMENTS, "A"))
     rule = {"by": "parent", "score": "max", "place": place}
     system = System("s", ["bm25"], blend={"method": "replace", "reranker": "r"}, collapse=rule)
-    assert fast(system, runs)["q1"] == [("A", 0.25)]
+    assert fast(system, runs)[0]["q1"] == [("A", 0.25)]

@@ -415,11 +415,7 @@ def collapsed(**keys: object) -> System:
             {"place": ("fused", "each list"), "score": ("sum", "max", "rrf"), "k": ()},
         ),
         ({"keep": 2}, BLEND, {"place": ("fused", "each list", "reranked"), "keep": ()}),
-        (
-            {"score": "max", "place": "each list", "by": "id"},
-            "none",
-            {"score": ("max", "sum", "rrf"), "k": ()},
-        ),
+        ({"score": "max", "place": "each list", "by": "id"}, "none", {}),
     ],
 )
 def test_how_chunks_are_collapsed_can_be_tuned(
@@ -466,7 +462,14 @@ def test_a_tuned_collapse_is_set_in_its_place() -> None:
     [
         (collapsed(score="max"), "collapse.k", "score: rrf"),
         (collapsed(keep=1), "collapse.score", "exactly one of keep and score"),
-        (collapsed(score="max", place="each list", by="id"), "collapse.place", "each list"),
+        *(
+            (
+                collapsed(score="max", place="each list", by="id"),
+                path,
+                f"{path}: by: id merges rows while lists are read",
+            )
+            for path in ("collapse.place", "collapse.score")
+        ),
         (system(), "collapse.place", "collapse.place"),
     ],
 )

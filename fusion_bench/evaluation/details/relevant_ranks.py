@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import InitVar, dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fusion_bench.checks.unjudged import UNJUDGED_DEPTH
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import find_keys, query_of_rows, unite_vocabularies
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_arrays_readonly
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.experiment import Experiment
@@ -41,13 +41,18 @@ def _to_plain(value: object) -> Any:  # noqa: ANN401 - whatever JSON has
     """A record, an array or a collection of these as lists, dictionaries and numbers.
 
     Args:
-        value: NaN becomes None. Fields of a record that are marked ``SHARED`` are left out.
+        value: NaN becomes None. Fields of a record that are marked ``SHARED``, or None by default
+            and in this record, are left out.
     """
     if isinstance(value, np.ndarray):
         return _plain_array(value)
     if is_dataclass(value) and not isinstance(value, type):
-        kept = (each for each in fields(value) if not each.metadata.get("shared"))
-        return {each.name: _to_plain(getattr(value, each.name)) for each in kept}
+        items = ((each, getattr(value, each.name)) for each in fields(value))
+        return {
+            each.name: _to_plain(item)
+            for each, item in items
+            if not each.metadata.get("shared") and (item is not None or each.default is not None)
+        }
     if isinstance(value, Mapping):
         return {str(key): _to_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -201,7 +206,41 @@ class RankCollector:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RelevantRanks(PlainTable):
+class DocumentTable(PlainTable):
+    """Rows of documents, grouped by query; the last axis of each array has one entry a row.
+
+    Attributes:
+        queries: Ids of all Q queries.
+        query: Shape (M,): index of the query.
+        documents: Ids, (M,).
+    """
+
+    row_names: ClassVar[tuple[str, ...]] = ("documents",)
+
+    queries: tuple[str, ...] = field(metadata=SHARED)
+    query: IntArray
+    documents: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        make_arrays_readonly(self)
+
+    def keep_queries(self, keep: BoolArray) -> Self:
+        """Keep the queries where ``keep``, shape (Q,), is true."""
+        return self if keep.all() else self.take(np.flatnonzero(keep[self.query]))
+
+    def take(self, rows: IntArray) -> Self:
+        """Take some rows, in their order."""
+        taken: dict[str, Any] = {}
+        for name, values in vars(self).items():
+            if isinstance(values, np.ndarray):
+                taken[name] = values[..., rows]
+            elif name in self.row_names and values is not None:
+                taken[name] = tuple(values[row] for row in rows.tolist())
+        return replace(self, **taken)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RelevantRanks(DocumentTable):
     """The M relevant documents (grade at least 1), returned or not, grouped by query.
 
     Attributes:
@@ -215,32 +254,11 @@ class RelevantRanks(PlainTable):
         system_ranks: Shape (T, M): 1-based rank in the system's final list; 0 = not in it.
     """
 
-    queries: tuple[str, ...] = field(metadata=SHARED)
-    query: IntArray
-    documents: tuple[str, ...]
     grades: IntArray
     sources: tuple[str, ...]
     source_ranks: IntArray
     systems: tuple[str, ...]
     system_ranks: IntArray
-
-    def __post_init__(self) -> None:
-        for array in (self.query, self.grades, self.source_ranks, self.system_ranks):
-            make_readonly(array)
-
-    def keep_queries(self, keep: BoolArray) -> RelevantRanks:
-        """Keep the queries where ``keep``, shape (Q,), is true."""
-        if keep.all():
-            return self
-        rows = np.flatnonzero(keep[self.query])
-        return replace(
-            self,
-            query=self.query[rows],
-            documents=tuple(self.documents[m] for m in rows.tolist()),
-            grades=self.grades[rows],
-            source_ranks=self.source_ranks[:, rows],
-            system_ranks=self.system_ranks[:, rows],
-        )
 
     def _summary(self) -> str:
         documents = pluralize(len(self.documents), "relevant document")
@@ -313,8 +331,7 @@ class SourceOverlap(PlainTable):
     alone: IntArray
 
     def __post_init__(self) -> None:
-        for array in (self.shared, self.returned, self.alone):
-            make_readonly(array)
+        make_arrays_readonly(self)
 
     @property
     def alone_share(self) -> FloatArray:

@@ -184,10 +184,14 @@ def estimate_sizes(
     for top in tops:
         row = 4 * RANK + (len(top.labels) + 1) * NUMBER
         sizes += _add_up(top.query, top.documents, row, size)
+        if top.chunks:
+            sizes += _add_up(top.query, [each.chunk for each in top.chunks], 3 * RANK, size)
     if excerpt:
         pairs = set(zip(relevant.query.tolist(), relevant.documents, strict=True))
         for top in tops:
+            chunks = [each.chunk for each in top.chunks or ()]
             pairs.update(zip(top.query.tolist(), top.documents, strict=True))
+            pairs.update(zip(top.query.tolist(), chunks, strict=False))
         shown = np.fromiter((query for query, _ in pairs), dtype=np.int64, count=len(pairs))
         sizes += np.bincount(shown, minlength=size) * excerpt
     return sizes
@@ -297,6 +301,7 @@ def _make_collection_details(
     relevant = tables.relevant.keep_queries(keep)
     top = tuple(each.keep_queries(keep) for each in tables.top)
     shown = {*relevant.documents, *(name for each in top for name in each.documents)}
+    shown |= {row.chunk for each in top for row in each.chunks or ()}
     return CollectionDetails(
         name=lists.name,
         queries=lists.runs.queries,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -11,14 +11,15 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_arrays_readonly
-from fusion_bench.evaluation.details.relevant_ranks import SHARED, PlainTable, TopRows
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.evaluation.details.relevant_ranks import DocumentTable, TopRows
 from fusion_bench.experiment.system import System
 from fusion_bench.io.json_objects import read_excerpts, shorten
 from fusion_bench.measures import Measure
 from fusion_bench.methods.blend import Fused, RerankBlend
 from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.methods.fuse import ScoreTerms
+from fusion_bench.ranking.collapse import StandingChunk, standing_chunks
 from fusion_bench.ranking.plain_systems import plain_systems
 from fusion_bench.ranking.system_ranking import fused_list
 from fusion_bench.ranking.system_scores import query_blocks
@@ -92,7 +93,7 @@ def _blend_contributions(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ShownDocuments(PlainTable):
+class ShownDocuments(DocumentTable):
     """The first documents of one system's lists: L rows by query, best first.
 
     Attributes:
@@ -106,36 +107,19 @@ class ShownDocuments(PlainTable):
         grades: Shape (L,); 0 where unjudged.
         scores: Shape (L,): final scores.
         terms: Shape (T, L): summands of the scores; NaN = the score has no such summand.
+        chunks: The chunks behind them, (L,); None = the system collapses none.
     """
+
+    row_names = ("documents", "chunks")
 
     system: str
     labels: tuple[str, ...]
-    queries: tuple[str, ...] = field(metadata=SHARED)
-    query: IntArray
     ranks: IntArray
-    documents: tuple[str, ...]
     judged: BoolArray
     grades: IntArray
     scores: FloatArray
     terms: FloatArray
-
-    def __post_init__(self) -> None:
-        make_arrays_readonly(self)
-
-    def keep_queries(self, keep: BoolArray) -> ShownDocuments:
-        """Keep the queries where ``keep``, shape (Q,), is true."""
-        return self if keep.all() else self._take(np.flatnonzero(keep[self.query]))
-
-    def _take(self, rows: IntArray) -> ShownDocuments:
-        arrays = {name: getattr(self, name)[rows] for name in ("query", "ranks", "judged")}
-        return replace(
-            self,
-            **arrays,
-            documents=tuple(self.documents[row] for row in rows.tolist()),
-            grades=self.grades[rows],
-            scores=self.scores[rows],
-            terms=self.terms[:, rows],
-        )
+    chunks: tuple[StandingChunk, ...] | None = None
 
     def _summary(self) -> str:
         rows = pluralize(len(self.documents), "document")
@@ -156,6 +140,7 @@ class ShownDocuments(PlainTable):
                 f"term {label}": values[rows].tolist()
                 for label, values in zip(self.labels, self.terms, strict=True)
             },
+            **({"chunk": [each.chunk for each in self.chunks[rows]]} if self.chunks else {}),
         }
 
 
@@ -189,8 +174,11 @@ def list_top_documents(
         grades=np.concatenate([view.grades[top.rows] for view, top, _ in pieces]),
         scores=np.concatenate([parts.scores for _, _, parts in pieces]),
         terms=terms,
+        chunks=None
+        if system.collapse is None or system.collapse.by == "id"
+        else tuple(each for view, top, _ in pieces for each in standing_chunks(view, top.rows)),
     )
-    return whole if len(pieces) == 1 else whole._take(np.argsort(query, kind="stable"))
+    return whole if len(pieces) == 1 else whole.take(np.argsort(query, kind="stable"))
 
 
 def _join_terms(parts: Sequence[Contributions]) -> tuple[tuple[str, ...], FloatArray]:

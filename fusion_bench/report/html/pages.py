@@ -11,7 +11,8 @@ Beside a collection's own keys::
                    "system_ranks": [T × [M]]},                            # rank 0 = not returned
       "unjudged": {system: [Q counts among the first ten]},
       "top": [ {"system", "labels": [terms], "query": [L], "documents": [L numbers],
-                "grades": [L, null = unjudged], "scores": [L], "terms": [labels × [L or null]]} ],
+                "grades": [L, null = unjudged], "scores": [L], "terms": [labels × [L or null]],
+                "chunks": [L × [number of chunk, number of document, chunks]]} ],
       "overlap": …, "leave_one_out": [rows], "depth_curve": [rows] }
 
 Rows of a query stand together, the best document first.
@@ -154,6 +155,7 @@ def _details_data(details: CollectionDetails) -> dict[str, Any]:
     names = dict.fromkeys(details.relevant.documents)
     for top in details.top:
         names |= dict.fromkeys(top.documents)
+        names |= dict.fromkeys(name for row in top.chunks or () for name in row[:2])
     relevant, numbers = details.relevant, ({name: number for number, name in enumerate(names)})
     is_whole = len(details.kept_queries) == len(details.queries)
     texts = [details.document_texts.get(document) for document in numbers]
@@ -183,7 +185,9 @@ def _details_data(details: CollectionDetails) -> dict[str, Any]:
 
 def _top_data(top: ShownDocuments, numbers: dict[str, int]) -> dict[str, Any]:
     graded = zip(top.grades.tolist(), top.judged.tolist(), strict=True)
+    chunks = [(numbers[row.chunk], numbers[row.document], row.total) for row in top.chunks or ()]
     return {
+        **({"chunks": chunks} if chunks else {}),
         "system": escape_control_chars(top.system),
         "labels": _names(top.labels),
         "query": top.query.tolist(),

@@ -17,6 +17,7 @@ from fusion_bench.errors import ConfigError, FusionBenchError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
 from fusion_bench.experiment.experiment import Experiment, find_datasets
 from fusion_bench.experiment.settings import TuneSettings
+from fusion_bench.experiment.system import merge_rules
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.io.looks import record_shown
@@ -66,7 +67,7 @@ def open_session(
     spec, _ = read_spec(names[name])
     experiment.check_datasets(spec.run_roles, spec.rerank, source)
     used = {run for each in experiment.systems.values() for run in each.base_runs}
-    loaded = load_dataset(names[name], runs=used)
+    loaded = load_dataset(names[name], runs=used, merged=merge_rules(experiment.systems.values()))
     return make_session(experiment, source, loaded, name=name, file=names[name], system=start)
 
 

@@ -23,7 +23,7 @@ from fusion_bench.data.records import Condition, Query, ScoreSpace
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import find_one_dataset, read_experiment
 from fusion_bench.experiment.settings import CragRule
-from fusion_bench.experiment.system import System
+from fusion_bench.experiment.system import System, merge_rules
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import DatasetSpec, find_folders, read_spec
 from fusion_bench.models.answer_stores import RecentScores
@@ -461,7 +461,12 @@ def _load_tuned_system(
     alone = experiment.model_copy(update={"systems": {system.name: system}})
     alone.check_datasets(spec.run_roles, spec.rerank, source)
     if needs_fitting(system):
-        loaded = load_dataset(file, runs=system.base_runs, rerankers=system.reranker_names)
+        loaded = load_dataset(
+            file,
+            runs=system.base_runs,
+            rerankers=system.reranker_names,
+            merged=merge_rules([system]),
+        )
         aligned = loaded.aligned(system.base_runs, ties=experiment.ties)
         system = fit_system(system, aligned)
     return system, rules, spaces, experiment.crag

@@ -44,11 +44,12 @@ def source_ties(
     ranked_by_column: Sequence[str] = (),
     measures: Sequence[Measure] = MEASURES,
     seed: int = 0,
+    qrels: Qrels = QRELS,
 ) -> SourceTies:
     reranked = [Run.from_dict(name, ranked) for name, ranked in (rerankers or {}).items()]
     spaces: dict[str, ScoreSpace] = {run.name: space for run in reranked}
     sources = [Run.from_dict(name, ranked) for name, ranked in lists.items()]
-    runs = align(QRELS, sources, rerankers=reranked, spaces=spaces)
+    runs = align(qrels, sources, rerankers=reranked, spaces=spaces)
     scores = evaluate_systems([system], runs, measures)
     return find_source_ties(
         {"s": system},
@@ -68,12 +69,14 @@ def orders(scores: Mapping[str, float]) -> list[list[str]]:
     return [[document for group in choice for document in group] for choice in choices]
 
 
-def brute_force(system: System, lists: Mapping[str, Lists], query: str) -> np.ndarray:
+def brute_force(
+    system: System, lists: Mapping[str, Lists], query: str, qrels: Qrels = QRELS
+) -> np.ndarray:
     """(settlements, M): the values of one query under every settlement of its lists."""
     values = []
     for choice in product(*(orders(ranked[query]) for ranked in lists.values())):
         runs = align(
-            QRELS,
+            qrels,
             [
                 Run.from_dict(name, {query: {d: -float(n) for n, d in enumerate(order)}})
                 for name, order in zip(lists, choice, strict=True)
@@ -164,6 +167,54 @@ def test_constant_and_nearly_equal_scores_are_tied() -> None:
 def test_which_ranges_are_exact(system: System, sampled: bool) -> None:
     found = source_ties(system, {"a": CONSTANT, "b": OTHER})
     assert (found.settlements == SETTLEMENTS) is sampled
+
+
+CHUNKS = {
+    "q1": {"d1#1": 2.0, "d3#1": 2.0, "d2#1": 1.0, "d2#2": 1.0, "d4#1": 1.0},
+    "q2": {"d4#1": 2.0, "d1#1": 1.0, "d1#2": 1.0, "d3#1": 1.0},
+}
+
+
+@pytest.mark.parametrize("runs", [["a"], ["a", "b"]], ids=str)
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"score": "rrf", "k": 1, "place": "each list"},
+        {"keep": 1, "place": "each list"},
+        {"score": "max"},
+        {"score": "sum", "place": "reranked"},
+    ],
+    ids=str,
+)
+def test_ties_between_chunks_reach_the_documents(runs: list[str], rule: dict[str, object]) -> None:
+    qrels = Qrels.from_dict({"q1": {"d1": 2, "d2": 1, "d3": 0}, "q2": {"d1": 1}})
+    if "keep" in rule:
+        qrels = Qrels.from_dict({"q1": {"d1#1": 2, "d2#2": 1}, "q2": {"d1#1": 1}})
+    system = System("s", runs, collapse={"by": {"split": "#"}, **rule})
+    lists = {"a": CHUNKS, "b": {"q1": {"d4#2": 2.0, "d2#1": 1.0}, "q2": {"d3#2": 1.0}}}
+    lists = {name: lists[name] for name in runs}
+    found = source_ties(system, lists, qrels=qrels)
+    assert found.settlements == SETTLEMENTS
+    assert found.ties.affected.any()
+    for q, query in enumerate(("q1", "q2")):
+        values = brute_force(system, lists, query, qrels)
+        low, high = values.min(axis=0), values.max(axis=0)
+        assert found.ties.minimum[:, q] == pytest.approx(low)
+        assert found.ties.maximum[:, q] == pytest.approx(high)
+
+
+def test_a_tie_of_two_chunks_decides_the_rerank_score_of_their_document() -> None:
+    rerank = {"q1": {"d1#1": 0.9, "d1#2": 0.1, "d2#1": 0.5}, "q2": {"d1#1": 0.2}}
+    lists = {"a": {"q1": {"d1#1": 2.0, "d1#2": 2.0, "d2#1": 1.0}, "q2": {"d1#1": 1.0}}}
+    system = System(
+        "s",
+        ["a"],
+        fusion="weighted_score",
+        blend={"method": "replace", "reranker": "r"},
+        collapse={"by": {"split": "#"}, "score": "max", "place": "each list"},
+    )
+    found = source_ties(system, lists, rerankers={"r": rerank}, space="unit")
+    assert (found.ties.minimum[0, 0], found.ties.maximum[0, 0]) == pytest.approx((0.8597, 1), 1e-3)
 
 
 def test_a_fusion_of_scores_alone_does_not_depend_on_ties_inside_its_sources() -> None:

@@ -58,9 +58,14 @@ export function createDetails(data) {
       const [start, end] = top.rows().get(query) ?? [0, 0];
       const rows = [];
       for (let row = start; row < end; row += 1) {
+        const [part, whole, count] = top.chunks?.[row] ?? [];
+        const chunk = top.chunks && { ...documentOf(part), document: data.documents[whole], count };
+        const found = documentOf(top.documents[row]);
         const terms = top.labels.map((label, i) => ({ label, index: i, value: top.terms[i][row] }));
         rows.push({
-          ...documentOf(top.documents[row]),
+          ...found,
+          text: found.text ?? chunk?.text,
+          chunk,
           rank: row - start + 1,
           grade: top.grades[row],
           score: top.scores[row],

@@ -56,7 +56,7 @@ function documentRow(row, greatest, others, other) {
         element("span", { class: "document-id" }, isolated(row.id)),
         element("span", { class: "top-score number-cell", "data-score": row.score }, formatTerm(row.score))),
       row.text && element("div", { class: "document-text", dir: "auto" }, row.text),
-      element("div", { class: "top-facts" }, gradeOf(row.grade), moveOf(row, others, other)),
+      element("div", { class: "top-facts" }, gradeOf(row.grade), moveOf(row, others, other), chunkOf(row)),
       termBar(row.terms, greatest)));
 }
 
@@ -73,6 +73,16 @@ function moveOf(row, others, other) {
   if (rank === undefined) return element("span", { class: "move" }, `${other}: not in its ten`);
   if (rank === row.rank) return "";
   return element("span", { class: "move" }, `${rank > row.rank ? "↑" : "↓"} ${other}: ${rank}`);
+}
+
+/** The chunk that stands for a document, or the document of a chunk that is kept. */
+function chunkOf({ id, chunk }) {
+  if (!chunk || (chunk.id === id && chunk.document === id)) return "";
+  const { count } = chunk;
+  const [title, name] = chunk.id === id
+    ? [count === 1 ? "only chunk of" : `one of ${count} chunks of`, chunk.document]
+    : [count === 1 ? "its chunk" : `best of ${count} chunks:`, chunk.id];
+  return element("span", { class: "move", "data-chunk": chunk.id }, `${title} `, isolated(name));
 }
 
 function termBar(terms, greatest) {
