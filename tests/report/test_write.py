@@ -99,6 +99,7 @@ def test_without_pictures(tmp_path: Path) -> None:
     assert "![" not in files[1].read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_without_pictures_matplotlib_is_not_loaded(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; "
@@ -180,6 +181,7 @@ def test_a_folder_that_is_a_file(tmp_path: Path, place: str) -> None:
     assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "stem"),
     [
@@ -210,6 +212,7 @@ def test_pictures_stay_in_the_folder(tmp_path: Path, name: str, stem: str) -> No
     assert f"]({files[-1].name})" in files[1].read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_pictures_do_not_overwrite_each_other(tmp_path: Path) -> None:
     same = [one_picture(name) for name in ("x/y", "x y", "X?Y", "x-y-1")]
     files = write_report(cases.report(*same), tmp_path, PictureOptions(html=False, plots=True))
