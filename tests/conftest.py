@@ -55,11 +55,11 @@ SLOW = (
     *("serving/mcp/", "serving/live/test_http_example.py", "serving/console/test_server.py"),
     *("judging/judge/terminal/", "models/rerank/test_command.py"),
     *(f"e2e/test_{name}.py" for name in ("agents_page", "brief_output", "obstacles")),
-    *("e2e/test_table_widths.py", "contract/test_output_options.py"),
+    *("e2e/test_machine_judge.py", "e2e/test_table_widths.py", "contract/test_output_options.py"),
     *("docs/test_from_zero.py", "docs/test_printed_blocks.py", "docs/test_ways.py"),
     *("gate/test_action.py", "gate/test_answers.py", "gate/test_repeats.py"),
     *("importers/datasets/test_attack.py", "importers/datasets/test_referee.py"),
-    *("tune/test_run", "tune/test_distribution.py", "tune/test_shared_study.py"),
+    *(f"tune/test_{name}" for name in ("abstain", "distribution", "run", "shared_study")),
     *("util/test_processes.py", "util/test_special_functions.py", "api/test_pages.py"),
     *("test_benchmarks.py", "test_exports.py", "test_pytest_plugin.py"),
 )

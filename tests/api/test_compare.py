@@ -247,6 +247,7 @@ HEAVY = {
 }
 
 
+@pytest.mark.slow
 def test_a_first_comparison_loads_few_modules() -> None:
     code = (
         "import sys, fusion_bench as fb; qrels = {'q1': {'d1': 1}, 'q2': {'d2': 1}}\n"

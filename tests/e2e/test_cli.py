@@ -133,7 +133,7 @@ def test_dataset_show(root: Path, capsys: Capture) -> None:
 def test_dataset_check(root: Path, capsys: Capture) -> None:
     path = "datasets/tiny/dataset.yaml"
     first, *_, last = printed(capsys, "dataset", "check", "tiny").splitlines()
-    assert first.startswith(f"{path}:  no errors: 4 judged  ")
+    assert first.startswith(f"{path}: no errors: 4 judged ")
     assert last == f"Open {path}"
     whole = printed(capsys, "dataset", "check", "tiny", "-v")
     assert "splits: dev: 1, test: 3" in " ".join(whole.split())
@@ -437,6 +437,7 @@ def test_eval_offers_the_gate_as_it_stands(root: Path, capsys: Capture) -> None:
         printed(capsys, *command)
 
 
+@pytest.mark.slow
 def test_plots_as_svg(root: Path, capsys: Capture) -> None:
     printed(capsys, "eval", EXPERIMENT, "--plots", "--plot-format", "svg", "--out", "out")
     names = {path.suffix for path in (root / "out").iterdir() if not path.name.startswith(".")}

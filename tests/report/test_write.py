@@ -35,6 +35,7 @@ def listed(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in paths)
 
 
+@pytest.mark.slow
 def test_everything_is_written(tmp_path: Path) -> None:
     report = cases.report(cases.full("é 中"))
     folder = tmp_path / "a/b"
@@ -124,6 +125,7 @@ def test_without_pictures_matplotlib_is_not_loaded(tmp_path: Path) -> None:
     assert (tmp_path / "none/report.md").stat().st_size > 0
 
 
+@pytest.mark.slow
 def test_nothing_is_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     new = cases.report(one_picture(system="new"))
     write_report(
@@ -263,6 +265,7 @@ def test_the_folder_of_a_tuning_run_is_whole(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "new").iterdir()} == {*names, RECORD}
 
 
+@pytest.mark.slow
 def test_the_page_of_a_tuning_run_draws_the_figures_that_plots_writes(tmp_path: Path) -> None:
     report = record()
     steps = (NextStep("fusion-bench eval tuned.yaml", "see it"),)

@@ -792,6 +792,7 @@ def test_a_reranker_behind_http(method: str) -> None:
     assert found[1:] == ["", []]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "keys",
     [{}, {"fusion": "log_odds"}],
@@ -838,6 +839,7 @@ def test_the_live_order_is_that_of_eval(path: Path, part: int) -> None:
     assert different == {}
 
 
+@pytest.mark.slow
 def test_trained_parts_are_out_of_fold_in_both() -> None:
     path = ROOT / "datasets/attack/dataset.yaml"
     replay = replay_of(path)
