@@ -115,7 +115,7 @@ def no_waits_for_disks() -> Iterator[None]:
 
 def read_distributions_once() -> Callable[..., importlib.metadata.EntryPoints]:
     """Return an ``entry_points`` that reads files again only if a folder changed."""
-    read = importlib.metadata.entry_points
+    read: Callable[..., importlib.metadata.EntryPoints] = importlib.metadata.entry_points
     known: dict[object, importlib.metadata.EntryPoints] = {}
 
     def entry_points(**wanted: str) -> importlib.metadata.EntryPoints:

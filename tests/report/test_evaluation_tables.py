@@ -98,7 +98,7 @@ def blended(name: str, value: float, runs: str = "ab", **blend: object) -> Syste
     return system(name, value).model_copy(update={"config": config})
 
 
-REPLACING: dict[str, object] = {"method": "replace"}
+REPLACING = {"method": "replace"}
 GRID = (
     *(system("base", 0.2), blended("a", 0.3), blended("b", 1.0), blended("alone", 0.4)),
     *(blended("a swap", 0.5, **REPLACING), blended("b swap", 0.6, **REPLACING)),
