@@ -226,7 +226,7 @@ def test_the_self_test_plants_shares(root: Path) -> None:
     guard_reranked(root, checks=f"nDCG@10: {{max_drop: 0.05}}, {CHECKS}")
     found = run_self_test(gate_inputs(root), runs=100)
     names = [each.name for each in found.cases]
-    assert "planted: a share of max" in names
+    assert "planted: a share of max is answered" in names
     assert not [each for each in found.cases if each.faults]
     assert "mine / answered" in {*found.skipped, *(rate.check for rate in found.rates)}
 
