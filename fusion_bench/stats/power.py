@@ -29,6 +29,8 @@ DIGITS = 2
 NORMAL = 3.0
 #: Degrees of freedom at which t is normal.
 NORMAL_FREEDOM = 1e8
+#: With fewer degrees of freedom, the upper end of an interval of the variance is out of reach.
+LEAST_FREEDOM = 0.5
 #: Upper tail probability of Student's .975 quantile.
 DEFAULT_TAIL = 0.025
 #: Most steps of the search for N.
@@ -45,7 +47,8 @@ class SampleSize(ReportRecord):
         low: Lower end of the 95 % interval of N, rounded down; None where ``at_least``, and where
             the standard deviation is assumed, not estimated.
         high: Upper end, rounded up; None likewise.
-        at_least: Whether fewer than 30 queries changed, so that only a lower bound is known.
+        at_least: Whether only a lower bound is known: fewer than 30 queries changed, or few of
+            them make the variance.
     """
 
     queries: int
@@ -78,7 +81,8 @@ def needed_queries(
     The standard error at N queries is sd · √(design effect ÷ N). The critical value at N has the
     tail probability that ``critical`` has at the degrees of freedom at hand. The interval is that
     of the variance, from its logarithm and the kurtosis (Bonett 2006, "Approximate confidence
-    interval for standard deviation of nonnormal distributions", equation 1).
+    interval for standard deviation of nonnormal distributions", equation 1), with a higher upper
+    end if the differences have a long tail.
 
     Args:
         difference: True difference; only its size counts.
@@ -252,16 +256,25 @@ def _solve_queries(variance: float, tail: float, power: float, rate: float) -> f
 
 
 def _variance_factors(count: float, kurtosis: float | None) -> tuple[float, float]:
-    """Ends of the 95 % interval of the variance ÷ the variance (Bonett 2006, equation 1)."""
+    """Ends of the 95 % interval of the variance ÷ the variance (Bonett 2006, equation 1).
+
+    In a long tail, about n ÷ kurtosis values make the variance, and a sample may lack the largest
+    ones. So for the upper end, the kurtosis is raised by 2·(kurtosis − 1) ÷ n, and the quantile is
+    Student's with n ÷ kurtosis − 1 degrees of freedom.
+    """
     from fusion_bench.util.special_functions import special  # late, as it is slow
 
-    z = float(special.ndtri(0.975))
+    z, kurtosis = float(special.ndtri(0.975)), NORMAL if kurtosis is None else kurtosis
     if not count > z + 1:
         return 0.0, math.inf
-    spread = max((NORMAL if kurtosis is None else kurtosis) - (count - 3) / count, 0.0)
-    correction = count / (count - z)
-    half = z * correction * math.sqrt(spread / (count - 1))
-    return correction * math.exp(-half), correction * math.exp(half)
+    correction, raised = count / (count - z), kurtosis * (1 + 2 * (kurtosis - 1) / count)
+    low, high = (
+        correction * math.sqrt(max(each - (count - 3) / count, 0.0) / (count - 1))
+        for each in (kurtosis, raised)
+    )
+    freedom = count / raised - 1
+    upper = math.exp(t_quantile(freedom, 0.975) * high) if freedom > LEAST_FREEDOM else math.inf
+    return correction * math.exp(-z * low), correction * upper
 
 
 @dataclass(frozen=True)

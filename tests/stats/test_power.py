@@ -76,6 +76,27 @@ def test_interval_has_the_ends_of_the_variance() -> None:
     assert wider.low < 690
 
 
+def test_a_long_tail_raises_the_upper_end_alone() -> None:
+    # Bonett's interval with κ·(1 + 2·(κ − 1)/n) and Student's quantile with n/κ − 1 freedoms.
+    raised = 20 * (1 + 2 * 19 / 200)
+    correction = 200 / (200 - 1.959964)
+    error = correction * math.sqrt((raised - 197 / 200) / 199)
+    factor = correction * math.exp(t.ppf(0.975, 200 / raised - 1) * error)
+    size = needed_queries(0.02, 0.2, queries=200, changed=200, kurtosis=20.0)
+    assert size is not None
+    assert size.high is not None
+    normal = needed_queries(0.02, 0.2 * math.sqrt(factor), queries=200, changed=200, kurtosis=3)
+    assert normal is not None
+    assert size.high == pytest.approx(normal.queries, rel=0.02)
+    assert size.low == 430  # 785 · 1.0099 · exp(−1.96 · .3122), rounded down
+
+
+def test_a_tail_too_long_for_an_upper_end_gives_a_lower_bound() -> None:
+    size = needed_queries(0.02, 0.2, queries=60, changed=60, kurtosis=45.0)
+    assert size is not None
+    assert (size.low, size.high, size.at_least) == (None, None, True)
+
+
 def test_groups_need_more_queries_by_the_design_effect() -> None:
     plain = needed_queries(0.01, 0.2, queries=600, changed=400, kurtosis=3)
     grouped = needed_queries(0.01, 0.2, queries=600, changed=400, kurtosis=3, design_effect=3)
