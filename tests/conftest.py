@@ -43,24 +43,43 @@ settings.register_profile("thorough", deadline=None, max_examples=1_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 
 
-#: Folders and files of tests that start processes, servers or databases, read large data, or take
-#: seconds: ``make test`` runs them, ``make check`` leaves them out.
+#: Folders and files whose tests start processes or servers, read large data or the built-in
+#: collections, draw pictures, simulate, or take seconds: ``make test`` runs them, ``make check``
+#: leaves them out. A single slow test of another file has ``@pytest.mark.slow``.
 SLOW = (
-    *("attacks/", "benchmarks/", "parity/", "skill/", "engines/local/", "engines/pull/"),
-    *("gate/self_test/", "judging/judge/terminal/", "serving/mcp/"),
-    *("campaign/test_attacks/", "campaign/test_masking.py", "campaign/test_shown_queries.py"),
-    *("contract/test_output_options.py", "docs/test_from_zero.py", "docs/test_printed_blocks.py"),
-    *("engines/export/test_round_trip.py", "gate/test_action.py", "test_benchmarks.py"),
-    *("io/formats/test_readers_agree.py", "models/rerank/test_command.py", "test_pytest_plugin.py"),
-    *("tune/test_distribution.py", "tune/test_shared_study.py"),
+    *("attacks/", "benchmarks/", "parity/", "skill/", "report/plots/", "gate/self_test/"),
+    *("engines/local/", "engines/pull/", "engines/connectors/test_chroma_server.py"),
+    *("engines/export/test_round_trip.py", "io/formats/test_readers_agree.py"),
+    *(f"campaign/test_{name}.py" for name in ("ask", "attacks", "closing", "commands", "masking")),
+    *(f"campaign/test_{name}.py" for name in ("opening", "server", "shown_queries")),
+    *("serving/mcp/", "serving/live/test_http_example.py", "serving/console/test_server.py"),
+    *("judging/judge/terminal/", "models/rerank/test_command.py"),
+    *(f"e2e/test_{name}.py" for name in ("agents_page", "brief_output", "obstacles")),
+    *("e2e/test_machine_judge.py", "e2e/test_table_widths.py", "contract/test_output_options.py"),
+    *("docs/test_from_zero.py", "docs/test_printed_blocks.py", "docs/test_ways.py"),
+    *("gate/test_action.py", "gate/test_answers.py", "gate/test_repeats.py"),
+    *("importers/datasets/test_attack.py", "importers/datasets/test_referee.py"),
+    *(f"tune/test_{name}" for name in ("abstain", "distribution", "run", "shared_study")),
+    *("util/test_processes.py", "util/test_special_functions.py", "api/test_pages.py"),
+    *("test_benchmarks.py", "test_exports.py", "test_pytest_plugin.py"),
 )
 TESTS = Path(__file__).parent
+
+
+def is_slow(path: Path) -> bool:
+    return path.relative_to(TESTS).as_posix().startswith(SLOW)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """``-m "not slow"`` does not even import the files of :data:`SLOW`."""
+    is_left_out = collection_path.suffix == ".py" and is_slow(collection_path)
+    return True if is_left_out and config.option.markexpr == "not slow" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of :data:`SLOW`."""
     for item in items:
-        if item.path.relative_to(TESTS).as_posix().startswith(SLOW):
+        if is_slow(item.path):
             item.add_marker(pytest.mark.slow)
 
 
@@ -94,21 +113,24 @@ def no_waits_for_disks() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True, scope="session")
-def distributions_read_once() -> Iterator[None]:
-    """Each command asks what is installed: files that are read again when a folder changes."""
-    read = importlib.metadata.entry_points
+def read_distributions_once() -> Callable[..., importlib.metadata.EntryPoints]:
+    """Return an ``entry_points`` that reads files again only if a folder changed."""
+    read: Callable[..., importlib.metadata.EntryPoints] = importlib.metadata.entry_points
     known: dict[object, importlib.metadata.EntryPoints] = {}
 
-    def entry_points(*, group: str) -> importlib.metadata.EntryPoints:
+    def entry_points(**wanted: str) -> importlib.metadata.EntryPoints:
         folders = (Path(entry) for entry in sys.path)
         changes = tuple((str(each), each.stat().st_mtime_ns) for each in folders if each.is_dir())
-        if (group, changes) not in known:
-            known[group, changes] = read(group=group)
-        return known[group, changes]
+        key = (*wanted.items(), changes)
+        if key not in known:
+            known[key] = read(**wanted)
+        return known[key]
 
-    with mock.patch("importlib.metadata.entry_points", entry_points):
-        yield
+    return entry_points
+
+
+# Each command asks, and so does collecting the tests.
+mock.patch("importlib.metadata.entry_points", read_distributions_once()).start()
 
 
 @pytest.fixture

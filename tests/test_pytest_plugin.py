@@ -49,8 +49,8 @@ def test_in_a_run_of_its_own(root: Path) -> None:
     assert done.returncode == 1
     assert "2 failed, 1 passed" in done.stdout
     assert "no baseline at" in done.stdout
-    assert "RR@10: regressed: it drops by 0.4792, allowed 0.01" in done.stdout
-    assert "This holds if unjudged documents are not relevant. Baseline 1.0000" in done.stdout
+    assert "drops by 0.4792, allowed 0.01" in done.stdout
+    assert "Baseline 1.0000" in done.stdout
     assert "mine, query q11" in done.stdout
     assert "Traceback" not in done.stdout
 
@@ -66,7 +66,7 @@ def test_values_of_the_experiment_can_be_replaced(root: Path) -> None:
     renew_baseline(root)
     with pytest.raises(pytest.fail.Exception, match="regressed"):
         FusionGate(root)(EXPERIMENT, changes=["systems.live.runs=[b]"])
-    with pytest.raises(TypeError, match=r"no argument 'set': write changes=\["):
+    with pytest.raises(TypeError, match=r"'set': write changes=\["):
         FusionGate(root)(EXPERIMENT, set={"systems.live.runs": ["b"]})
 
 

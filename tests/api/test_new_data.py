@@ -64,6 +64,7 @@ class Overlap:
     }
 
 
+@pytest.mark.slow
 def test_a_list_is_scored_by_a_known_provider(scorer: dict[str, Any]) -> None:
     written = fb.rerank("tiny", "a", "python", **scorer)
     assert written.path.name == "a-python.jsonl"

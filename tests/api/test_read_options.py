@@ -190,7 +190,7 @@ def test_the_hint_for_fractions_works(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"--grades 0=0,0\.5=1,1=2 \(") as caught:
         fb.compare(tmp_path / "qrels.txt", {"a": tmp_path / "a.trec"})
     assert str(caught.value).startswith(f"{tmp_path / 'qrels.txt'}:2: grade '0.50'")
-    with pytest.raises(DataError, match="--grades Exact=N,No=N,Partial=N, with a whole number"):
+    with pytest.raises(DataError, match="--grades Exact=N,No=N,Partial=N"):
         fb.Qrels.from_dict({"q": {"a": "Exact", "b": "No", "c": "Partial"}})
 
 
@@ -203,13 +203,13 @@ def test_labels_that_the_scale_lacks_are_listed() -> None:
 
 def test_a_data_frame_may_judge_twice() -> None:
     frame = pd.DataFrame({"query_id": ["q"] * 3, "doc_id": ["a", "b", "a"], "grade": [1, 2, 2]})
-    with pytest.raises(DataError, match="'a' has the grades 1, 2 for query 'q': keep one row, or"):
+    with pytest.raises(DataError, match="grades 1, 2 for query 'q'"):
         fb.compare(frame, {"a": {"q": {"a": 1.0}}})
     found = fb.compare(frame, {"a": {"q": {"a": 1.0, "b": 0.5}}}, on_duplicate="max")
     assert found.report.collections[0].judgment_notes == (
         "1 document with different grades for one query: 'on_duplicate: max' decides",
     )
-    with pytest.raises(DataError, match="their mean is no whole grade: use min, max or first"):
+    with pytest.raises(DataError, match="no whole grade"):
         fb.compare(frame, {"a": {"q": {"a": 1.0}}}, on_duplicate="mean")
     same = frame.assign(grade=[2, 1, 2])
     judged = fb.Qrels.from_dict(same)
@@ -219,14 +219,14 @@ def test_a_data_frame_may_judge_twice() -> None:
 
 def test_two_ids_never_become_one() -> None:
     lists = {"q": {"1": 2.0, "1.0": 1.0}, "p": {"7": 1.0}}
-    with pytest.raises(DataError, match=r"'decimal' makes '1' and '1\.0' one document"):
+    with pytest.raises(DataError, match=r"'decimal' makes '1' and '1\.0'"):
         fb.fuse({"a": lists, "b": lists}, ids={"a": "decimal"})
     apart = {"q": {"1": 2.0}, "p": {"1.0": 1.0}}
     fused = fb.fuse({"a": apart, "b": {"q": {"1": 1.0}}}, ids={"a": "decimal"})
     assert list(fused.to_dict()["p"]) == ["1"]
     with pytest.raises(DataError, match="one document"):  # judgments: not even of two queries
         fb.compare({"q": {"1": 1}, "p": {"1.0": 1}}, {"a": apart}, ids={"qrels": "decimal"})
-    with pytest.raises(DataError, match=r"'drop_suffix:7' leaves nothing of '7'"):
+    with pytest.raises(DataError, match="'drop_suffix:7' leaves nothing"):
         fb.fuse({"a": lists, "b": lists}, ids={"a": "drop_suffix:7"})
 
 
@@ -243,14 +243,14 @@ def test_own_ids_leave_no_gap_in_a_rank_column(tmp_path: Path) -> None:
 
 def test_what_is_read_already_takes_no_keys(tmp_path: Path) -> None:
     judged = fb.Qrels.from_dict({"q": {"a": 1}})
-    with pytest.raises(ConfigError, match="on_duplicate: the Qrels are read already"):
+    with pytest.raises(ConfigError, match="on_duplicate: the Qrels"):
         fb.compare(judged, {"a": {"q": {"a": 1.0}}}, on_duplicate="max")
     write(CASES[0], tmp_path)
     data = {"name": "d", "qrels": "qrels.txt", "runs": {"a": {"path": "a.trec"}}}
     (tmp_path / "dataset.yaml").write_text(yaml.safe_dump(data))
-    with pytest.raises(ConfigError, match=r"order: d is a dataset: write it into"):
+    with pytest.raises(ConfigError, match="order: d is a dataset"):
         fb.compare(str(tmp_path / "dataset.yaml"), order={"a": "lower"})
-    with pytest.raises(ConfigError, match=r"a: columns and encoding apply to files only"):
+    with pytest.raises(ConfigError, match="a: columns and encoding"):
         fb.compare(judged, {"a": {"q": {"a": 1.0}}}, encoding={"a": "cp1252"})
     with pytest.raises(UnknownNameError, match="unknown option 'ordr'"):
         fb.new_dataset(
@@ -268,21 +268,21 @@ def test_a_list_named_as_the_judgments_takes_no_keys_of_theirs(
     for command in (["compare", *files], ["fuse", *files[2:], "--out", str(tmp_path / "f.trec")]):
         assert main([*command, "--ids", "qrels=decimal"]) == 2
         err = " ".join(capsys.readouterr().err.split())
-        assert "ids: 'qrels' means the judgments: give the list another name" in err
+        assert "ids: 'qrels' means" in err
     lists = {"qrels": RUN, "b": RUN}
-    with pytest.raises(ConfigError, match="on_duplicate: 'qrels' means the judgments"):
+    with pytest.raises(ConfigError, match="on_duplicate: 'qrels' means"):
         fb.compare({"q1": {"d1": 1}}, lists, on_duplicate="max")
 
 
 def test_distances_of_zero_are_not_dropped(tmp_path: Path) -> None:
     options = ReadOptions(order="lower", drop_zero_scores=True)
-    with pytest.raises(DataError, match="drop_zero_scores: a distance of 0 is the best match"):
+    with pytest.raises(DataError, match="drop_zero_scores: a"):
         fb.Run.from_dict("a", {"q": {"d": 0.0, "e": 1.0}}, read_options=options)
     write(CASES[0], tmp_path)
     data = {"name": "d", "qrels": "qrels.txt", "runs": {"a": {"path": "a.trec"}}}
     data["runs"]["a"] |= {"order": "lower", "drop_zero_scores": True}  # type: ignore[index]
     (tmp_path / "dataset.yaml").write_text(yaml.safe_dump(data))
-    with pytest.raises(DataError, match=r"a\.trec: drop_zero_scores: a distance of 0"):
+    with pytest.raises(DataError, match=r"a\.trec: drop_zero_scores: a"):
         fb.load_dataset(tmp_path / "dataset.yaml")
 
 

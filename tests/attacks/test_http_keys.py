@@ -264,7 +264,7 @@ def test_a_key_that_is_too_short_is_refused_before_the_first_call(
     said = hostile_engines.ask_server(
         hostile_engines.CLIENTS[name], tmp_path, short, lambda path, _: asked.append(path)
     )
-    assert f"has {len(short)} characters, and an API key has at least 8" in said
+    assert f"has {len(short)} characters, " in said
     assert "key: null" in said
     assert not asked
 

@@ -258,7 +258,7 @@ def test_python_takes_a_plugin_by_the_same_rule() -> None:
     assert fb.gate(EXPERIMENT, plugins=["own.py"]).exit_code == 0
     tiny.edit(Path(), "own.py", "k=60", "k=61")
     Path("own.py").write_text(TRACE + Path("own.py").read_text())
-    with pytest.raises(fb.FusionBenchError, match="baseline names no plugin"):
+    with pytest.raises(fb.FusionBenchError, match="names no plugin"):
         fb.gate(EXPERIMENT, plugins=["own.py"])
     assert not is_executed()
     fb.gate(EXPERIMENT, plugins=["own.py"], update="a new k")

@@ -2,7 +2,6 @@
 
 import math
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +13,7 @@ from benchmarks.studies.choice_rules.grid import (
     OPENSEARCH_66,
     OPENSEARCH_82,
     RANX,
-    RRF,
     SETTINGS,
-    Setting,
 )
 from benchmarks.studies.choice_rules.results import (
     Outcome,
@@ -25,19 +22,9 @@ from benchmarks.studies.choice_rules.results import (
     read_results,
     write_result,
 )
-from benchmarks.studies.choice_rules.rules import (
-    RULES,
-    Choice,
-    bootstrap_interval,
-    last_of_best,
-    ship_best,
-    split_halves,
-)
-from benchmarks.studies.choice_rules.run import NULL, OURS, PLANTED, POOL, UNSEEN, Stage, make_world
+from benchmarks.studies.choice_rules.run import NULL, OURS, POOL, UNSEEN, Stage, make_world
 from benchmarks.studies.choice_rules.run import run_rounds as run_worlds
 from benchmarks.studies.choice_rules.table import ROWS, format_collections, format_nulls, tally
-from benchmarks.studies.choice_rules.tuned import REFUSED, to_params, to_place, tune_looked_up
-from benchmarks.studies.choice_rules.worlds import plant_grades, planted_gains
 from benchmarks.studies.how_many_queries import (
     DIFFERENCES,
     evaluate_systems,
@@ -100,123 +87,6 @@ def test_nothing_is_better_on_a_null(stage: Stage, kind: str) -> None:
     dealt = make_world(stage, kind, 1).values
     assert not np.array_equal(dealt, make_world(stage, kind, 2).values)
     assert np.array_equal(dealt, make_world(stage, kind, 1).values)
-
-
-def test_planted_gains_are_those_of_many_draws(stage: Stage) -> None:
-    grid, share = stage.grid, 0.5
-    setting = SETTINGS.index(Setting(RRF, 0, 60))
-    truth = share * planted_gains(grid, setting)
-    rng = np.random.default_rng(3)
-    drawn = []
-    for _ in range(300):
-        values = grid.evaluate(plant_grades(grid, setting, share, rng))
-        drawn.append((values - values[grid.default]).mean(axis=1))
-    errors = np.std(drawn, axis=0, ddof=1) / math.sqrt(len(drawn))
-    assert (np.abs(np.mean(drawn, axis=0) - truth) < 5 * errors + 1e-12).all()
-    assert truth[setting] > 0.02
-
-
-@pytest.mark.parametrize("kind", PLANTED)
-def test_a_planted_world_has_the_gain_that_was_asked_for(stage: Stage, kind: str) -> None:
-    world = make_world(stage, kind, 0)
-    assert np.isclose(world.truth, PLANTED[kind]).any()
-    assert world.truth[stage.grid.default] == 0
-
-
-def test_half_of_the_groups_judge(stage: Stage) -> None:
-    world = make_world(stage, UNSEEN, 0)
-    real = stage.grid.evaluate(stage.grid.gains)
-    seen = [stage.pair.runs.queries.index(query) for query in world.runs.queries]
-    unseen = [q for q in range(real.shape[1]) if q not in seen]
-    assert len(seen) == len(unseen)
-    assert np.array_equal(world.values, real[:, seen])
-    gains = real[:, unseen].mean(axis=1) - real[stage.grid.default, unseen].mean()
-    assert np.allclose(world.truth, gains)
-
-
-def test_of_equal_means_ranx_takes_the_last() -> None:
-    means, places = np.array([0.4, 0.6, 0.6, 0.2, 0.6]), (0, 1, 2, 3)
-    best_score, best = 0.0, -1
-    for place in places:  # as optimize_fusion
-        if means[place] >= best_score:
-            best_score, best = means[place], place
-    assert last_of_best(means, places) == best == 2
-
-
-def test_the_interval_is_that_of_both_tools() -> None:
-    values = np.random.default_rng(5).random(23)
-    rng = np.random.default_rng(42)  # RelyLoop's confidence.py
-    means = rng.choice(values, size=(1_000, len(values)), replace=True).mean(axis=1)
-    assert bootstrap_interval(values) == pytest.approx(np.percentile(means, [2.5, 97.5]))
-    drawn = np.random.default_rng(42).integers(0, len(values), size=(1_000, len(values)))
-    means = np.array([np.mean([values[i] for i in row]) for row in drawn])  # Qdrant's article
-    assert bootstrap_interval(values) == pytest.approx(np.percentile(means, [2.5, 97.5]))
-
-
-def loop_choices(values: np.ndarray, default: int, seed: int) -> dict[str, Choice]:
-    """The rules without a search, written again as loops."""
-    gains = [row - values[default] for row in values]
-    best = max(range(len(values)), key=lambda n: (values[n].mean(), -n))
-    claimed = float(gains[best].mean())
-    spread = gains[best].std(ddof=1) / math.sqrt(values.shape[1])
-    first, second = split_halves(values.shape[1], seed)
-    winner = max(range(len(values)), key=lambda n: (values[n, first].mean(), -n))
-    kept = float(gains[winner][second].mean())
-    is_clear = bootstrap_interval(gains[winner])[0] > 0
-    return {
-        "best mean": Choice(best, best != default and claimed > 0, claimed),
-        "other half": Choice(winner, kept > 0, kept),
-        "other half and bootstrap": Choice(winner, kept > 0 and is_clear, kept),
-        "bootstrap": Choice(best, bootstrap_interval(gains[best])[0] > 0, claimed),
-        "t interval": Choice(best, claimed - 2.0226909 * spread > 0, claimed),  # 39 degrees
-    }
-
-
-@pytest.mark.parametrize("number", range(4))
-def test_rules_are_those_of_loops(stage: Stage, number: int) -> None:
-    kind = (NULL, POOL, *PLANTED)[number]
-    values, default = make_world(stage, kind, number).values, stage.grid.default
-    for rule, expected in loop_choices(values, default, number).items():
-        mine = RULES[rule](values, default, number)
-        assert (mine.setting, mine.ships) == (expected.setting, expected.ships), rule
-        assert mine.claimed == pytest.approx(expected.claimed)
-
-
-def test_the_best_trial_ships_unless_its_interval_is_asked(stage: Stage) -> None:
-    values, default = make_world(stage, NULL, 0).values, stage.grid.default
-    best = RULES["best trial"](values, default, 0)
-    assert best.ships
-    assert best.claimed == pytest.approx(values[best.setting].mean() - values[default].mean())
-    held = RULES["best trial above its interval"](values, default, 0)
-    assert held == replace(best, ships=False)
-
-
-def test_the_default_is_never_shipped() -> None:
-    values = np.zeros((3, 10))
-    assert ship_best((0, 1, 2))(values, 0, 0) == Choice(0, False, 0.0)
-    assert ship_best((0, 1, 2), last_of_best)(values, 0, 0) == Choice(2, False, 0.0)
-
-
-def test_settings_are_points_of_the_search() -> None:
-    assert [to_place(to_params(each)) for each in SETTINGS] == [*range(len(SETTINGS))]
-
-
-def test_ours_ships_what_is_better_everywhere_and_no_null(stage: Stage) -> None:
-    values, default = make_world(stage, NULL, 0).values, stage.grid.default
-    runs, dataset = stage.pair.runs, stage.pair.dataset
-    assert not tune_looked_up(dataset, runs, values, default, 0).choice.ships
-    better = values / 2
-    better[: len(values) // 2] = better[default] + np.linspace(0.2, 0.4, values.shape[1])
-    found = tune_looked_up(dataset, runs, better, default, 0)
-    assert found.verdict == "ship"
-    assert found.choice.setting < len(values) // 2
-
-
-def test_too_few_groups_are_refused(stage: Stage) -> None:
-    keep = np.arange(len(stage.pair.runs.queries)) < 3
-    runs, values = stage.pair.runs.subset(keep), stage.grid.evaluate(stage.grid.gains)[:, keep]
-    found = tune_looked_up(stage.pair.dataset, runs, values, stage.grid.default, 0)
-    assert (found.verdict, found.choice.ships) == (REFUSED, False)
 
 
 def make_result(ships: list[bool]) -> PairResult:

@@ -87,16 +87,16 @@ class TestRepositories:
             run_git(place, "init", "--quiet", "--initial-branch=main")
         if kind == "commit":
             commit_all(place)
-        with pytest.raises(FusionBenchError, match=r"as it was committed|git does not accept"):
+        with pytest.raises(FusionBenchError, match=r"committed|not accept"):
             ask(restored, 3)
 
     def test_a_dataset_moved_behind_a_link_is_compared(self, restored: Path) -> None:
         outside = restored.parent / "outside"
         (restored / DATA).rename(outside)
         (restored / DATA).symlink_to(outside)
-        with pytest.raises(DataError, match="as it was committed"):
+        with pytest.raises(DataError, match="was committed"):
             ask(restored, 3)
-        with pytest.raises(DataError, match="as it was committed"):
+        with pytest.raises(DataError, match="was committed"):
             load_dataset(restored / project.DATASET)
 
 
@@ -107,7 +107,7 @@ class TestTheFolder:
 
     def test_moved_to_another_depth_it_says_what_it_misses(self, root: Path) -> None:
         (root / project.CAMPAIGN).rename(root / "moved")
-        with pytest.raises(DataError, match="its dataset: move the folder back"):
+        with pytest.raises(DataError, match="move the folder back"):
             ask(root, 3, "moved")
 
     def test_copies_count_together(self, root: Path) -> None:

@@ -163,6 +163,7 @@ def test_mean_e_value_of_an_exact_null_is_at_most_one() -> None:
     assert np.mean(values) == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_rare_losses_do_not_ship_where_student_does() -> None:
     """Wins of .05 on 30 % and losses of .75 on 2 % of 400 queries: the true mean is 0."""
     random = np.random.default_rng(3)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
@@ -96,7 +96,6 @@ def aligned(runs: Sequence[Lists], rerank: Lists, ties: str = "trec") -> Aligned
     )
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(LISTS.map(lambda lists: {"q2": {"z": 1.0}} | lists), min_size=1, max_size=3),
     LISTS.map(lambda lists: {"q1": {"z": 1.0, "elsewhere": 2.0}} | lists),

@@ -15,7 +15,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fusion_bench.data import grouped_rows
@@ -159,10 +159,8 @@ NAMES = st.builds(
     st.text("x/", max_size=20),
     LETTERS.flatmap(lambda letters: st.lists(st.text(letters, max_size=30), min_size=1)),
 )
-QUICK = settings(max_examples=50, deadline=None)
 
 
-@QUICK
 @given(NAMES, st.booleans())
 @example(["doc_12", "doc_1", "doc_0001234", "doc_12"], True)  # seven bytes behind "doc_"
 @example(["", "ab", "ab\0", "a"], True)
@@ -175,7 +173,6 @@ def test_a_column_reads_back(names: list[str], by_arrow: bool) -> None:
     assert list(vocabulary) == sorted(set(names), key=str.encode)
 
 
-@QUICK
 @given(st.lists(NAMES, min_size=1, max_size=3), st.sampled_from(["shared", "few", "many"]))
 def test_vocabularies_are_united(lists: list[list[str]], how: str) -> None:
     parts = [encode_ids(names).vocabulary for names in lists]

@@ -18,8 +18,9 @@ from fusion_bench.data.ordering import (
     tie_group_starts,
 )
 from fusion_bench.data.run import already_sorted
+from tests.examples import examples
 
-MANY = settings(max_examples=120, deadline=None)
+MANY = settings(max_examples=examples(120))
 TERMS = st.one_of(
     st.floats(-1e300, 1e300),
     st.sampled_from([0.0, -0.0, 5e-324, -5e-324, 2.2e-308, 1.0, -1.0, 0.1, 1e16, -1e16, 1e300]),

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusion_bench.data.qrels import Qrels
@@ -111,7 +111,6 @@ def test_a_group_over_a_fifth_is_too_large(copies: int, is_too_large: bool) -> N
     assert not declared.is_too_large
 
 
-@settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=8),
     st.lists(st.sampled_from("abcdefghij"), min_size=10, max_size=10),
@@ -171,7 +170,6 @@ def test_normalized_texts(text: str, normalized: str) -> None:
     assert normalize_text(text) == normalized
 
 
-@settings(max_examples=60)
 @given(st.text(min_size=1, max_size=12), st.text(min_size=1, max_size=12))
 def test_jaccard_index_is_that_of_the_sets(first: str, second: str) -> None:
     assert jaccard_index(first, second) == pytest.approx(slow_jaccard(first, second))

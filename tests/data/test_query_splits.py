@@ -17,6 +17,7 @@ from fusion_bench.data.query_splits import (
 )
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError
+from tests.examples import examples
 from tests.texts import names_in_order
 from tests.tune.cases import aligned
 
@@ -42,7 +43,7 @@ def test_places_are_spread_evenly() -> None:
 
 
 @given(salt=st.text(max_size=5), share=st.floats(0.2, 0.8))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 def test_no_group_straddles_and_every_type_keeps_its_proportion(salt: str, share: float) -> None:
     split = hashed_split(GROUPS, TYPES, split_seed=salt, held_out=share)
     assert not (split.tune & split.held_out).any()
@@ -63,7 +64,7 @@ def test_the_order_of_queries_decides_nothing() -> None:
 
 
 @given(extra=st.integers(1, 40), salt=st.sampled_from(["", "x", "7"]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 def test_added_groups_move_at_most_as_many_and_none_of_another_type(extra: int, salt: str) -> None:
     groups = [f"g{i}" for i in range(200)]
     types = ["ab"[i % 2] for i in range(200)]

@@ -1,9 +1,6 @@
 """Whatever a user can get wrong ends in one line that says where, the rule and what to do."""
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +10,6 @@ from fusion_bench.cli import main
 from fusion_bench.methods.blend import blends
 from fusion_bench.util.formatting import escape_control_chars
 from tests import tiny
-from tests.child_processes import drop_progress
 from tests.edits import Edit, folder, gone, nothing, replaced, text
 from tests.tiny import DATASET, EXPERIMENT, edit
 
@@ -390,24 +386,6 @@ def text_of(file: str | None, line: int | None, message: str) -> str:
     """What people read, from what programs read."""
     place = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
     return escape_control_chars(f"{place}{message}")
-
-
-@pytest.mark.parametrize("name", ["NaN"])
-def test_the_same_from_a_process_of_its_own(name: str, tmp_path: Path) -> None:
-    case = next(case for case in CASES if case.name == name)
-    case.spoil(tiny.make(tmp_path))
-    command = [sys.executable, "-m", "fusion_bench", *case.arguments]
-    done = subprocess.run(
-        command,
-        cwd=tmp_path,
-        env={**os.environ, **case.environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert done.stdout == ""
-    one_line(drop_progress(done.stderr), case)
 
 
 def test_no_two_cases_share_a_name() -> None:

@@ -92,7 +92,7 @@ def test_the_terminal_and_the_written_page_say_it(
     for page in pages:
         plain = " ".join(page.replace("\\", "").split())
         assert [TEXTS[key] for key in keys if TEXTS[key] not in plain] == []
-        assert "flat seems to be" not in plain, "the tie rule orders it"
+        assert "flat seems" not in plain, "the tie rule orders it"
 
 
 @pytest.mark.parametrize("command", ["tune", "gate", "compare reports", "compare two reports"])
@@ -168,18 +168,13 @@ def untyped(mine: Path) -> Path:
     [
         ["eval", cases.EXPERIMENT, "--no-plots"],
         ["gate", cases.EXPERIMENT, "--update", "--reason", "first"],
+        ["gate", cases.EXPERIMENT],
     ],
 )
-def test_it_is_said_where_it_is_felt(arguments: list[str], capsys: Capture) -> None:
+def test_it_is_said_where_it_is_felt(arguments: list[str], mine: Path, capsys: Capture) -> None:
+    if arguments == ["gate", cases.EXPERIMENT]:
+        cases.renew_baseline(mine)
     assert main(arguments) == 0
-    assert re.search(rf"^! lint:? {RULE}", capsys.readouterr().out, re.MULTILINE)
-
-
-@pytest.mark.usefixtures("untyped")
-def test_the_gate_says_it_too(capsys: Capture) -> None:
-    assert main(["gate", cases.EXPERIMENT, "--update", "--reason", "first"]) == 0
-    capsys.readouterr()
-    assert main(["gate", cases.EXPERIMENT]) == 0
     assert re.search(rf"^! lint:? {RULE}", capsys.readouterr().out, re.MULTILINE)
 
 
@@ -219,17 +214,17 @@ def test_the_gate_names_the_switch(
     monkeypatch.setenv(SWITCH, "off")
     record, page = run_gate(capsys)
     assert (record["v2_enabled"], record["baseline_v2_enabled"]) == (False, True)
-    assert " on for the baseline " in page
+    assert "for the baseline " in page
     assert f"); {SWITCH} off (baseline: on)\n" in page
     assert main([*update, "off"]) == 0
-    assert f"! {SWITCH} is off, so v2 ran as v1" in capsys.readouterr().out
+    assert f"! {SWITCH} is off" in capsys.readouterr().out
     record, page = run_gate(capsys)
     assert (record["v2_enabled"], record["baseline_v2_enabled"]) == (False, False)
-    assert f"! {SWITCH} is off, so v2 ran as v1" in page
+    assert f"! {SWITCH} is off" in page
     assert f"); {SWITCH} off\n" in page
     monkeypatch.setenv(SWITCH, "on")
     _, page = run_gate(capsys)
-    assert " on for the candidate " in page
+    assert "for the candidate " in page
     assert f"); {SWITCH} on (baseline: off)\n" in page
 
 
@@ -252,7 +247,7 @@ def test_compare_names_the_switch_of_both_reports(
 
     sides, page = compared(on, off)
     assert sides == {"baseline": True, "candidates": False}
-    assert " on for the baseline " in page
+    assert "for the baseline " in page
     sides, page = compared(off)
     assert sides == {"baseline": False, "candidates": False}
     assert f"! {SWITCH} is off" in page

@@ -25,7 +25,7 @@ from fusion_bench.report.tuning_texts import Kind
 from fusion_bench.stats.comparison import Answer
 from tests.commands import leaf_commands, options_of
 from tests.gate import cases
-from tests.tiny import EXPERIMENT, edit
+from tests.tiny import EXPERIMENT
 
 Capture = pytest.CaptureFixture[str]
 PAGE = (Path(__file__).parents[2] / "docs/reference/exit-codes.md").read_text(encoding="utf-8")
@@ -96,19 +96,6 @@ def test_the_gate_ends_with_the_code_of_the_page(status: CheckStatus, choice: st
     match = re.search(r"(\d) with `\w+: (\w+)`", cell)
     expected = int(match[1]) if match and match[2] == policy.get(status) else int(cell[0])
     assert code == expected
-
-
-def test_the_gate_uses_each_code_for_its_meaning(mine: Path) -> None:
-    gate = ["gate", cases.EXPERIMENT]
-    assert main(gate) == ExitCode.FAILED
-    update = [*gate, "--update", "--reason"]
-    assert main([*update, "first"]) == ExitCode.DONE
-    assert main(gate) == ExitCode.DONE
-    edit(mine, cases.EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
-    assert main(gate) == ExitCode.REGRESSION
-    assert main([*update, "worse"]) == ExitCode.FAILED
-    assert main([*gate, "--anchor", "--reason", "worse, and written"]) == ExitCode.DONE
-    assert main([*gate, "--no-such-option"]) == ExitCode.FAILED
 
 
 @pytest.mark.usefixtures("root")

@@ -166,7 +166,7 @@ def test_the_numbers_of_one_intent(capsys: Capture, root: Path) -> None:
 def test_a_run_for_some_queries_is_noted(capsys: Capture, root: Path) -> None:
     tiny.edit(root, tiny.DATASET, "roles: [keyword]", "roles: [keyword], when: {type: [local]}")
     record = run_json(capsys, *TO, "--system", "one")
-    assert record["notes"][-1].startswith("a is on where (type")
+    assert record["notes"][-1].startswith("a is on where (")
 
 
 def test_a_window_is_as_long_as_the_longest_list(capsys: Capture) -> None:

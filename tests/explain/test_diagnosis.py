@@ -41,6 +41,7 @@ from fusion_bench.explain.failures import (
 )
 from fusion_bench.stats.intervals import estimate_mean
 from tests.diagnose_cases import EXPERIMENT, make_project
+from tests.examples import examples
 from tests.tiny import edit
 
 ROLES = {
@@ -297,7 +298,7 @@ GRADES = st.dictionaries(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     lists=st.fixed_dictionaries({name: st.tuples(LIST, LIST) for name in ROLES}),
     grades=st.tuples(GRADES, GRADES),
@@ -395,7 +396,6 @@ def make_scope() -> Scope:
     return Scope(QUERIES, GROUPS, relevant, 0.1, top=3)
 
 
-@settings(max_examples=30)
 @given(system=systems("new"), baseline=systems("base"))
 def test_cures_and_causes_are_differences_of_sets(
     system: DiagnosedSystem, baseline: DiagnosedSystem
@@ -426,7 +426,6 @@ def test_cures_and_causes_are_differences_of_sets(
     assert [change.low, change.high] == ends
 
 
-@settings(max_examples=30)
 @given(system=systems("new"), baseline=systems("base"))
 def test_the_list_begins_with_the_worst(system: DiagnosedSystem, baseline: DiagnosedSystem) -> None:
     scope = make_scope()

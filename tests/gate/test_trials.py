@@ -306,17 +306,3 @@ def test_trials_that_do_not_fit_the_values_are_refused(
     write_baseline(baseline.model_copy(update={"collections": (broken,)}), path)
     with pytest.raises(DataError, match=words):
         read_baseline(path)
-
-
-def test_means_are_over_trials(tmp_path: Path) -> None:
-    root = make_trials(tmp_path, *move_places(0.0, 0.5))
-    renew_baseline(root)
-    write_trials(root, *move_places(0.0, 1.0))
-    check = gate_verdict(root).checks[0]
-    assert check.baseline_mean == pytest.approx(exact_mean_of(0.0, 0.5))
-    assert check.candidate_mean == pytest.approx(exact_mean_of(0.0, 1.0))
-
-
-def exact_mean_of(*shares: float) -> float:
-    """Of RR where so many queries have their document second."""
-    return sum(1 - share / 2 for share in shares) / len(shares)

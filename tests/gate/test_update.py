@@ -226,6 +226,7 @@ print([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
 """
 
 
+@pytest.mark.slow
 def test_no_reason_is_lost(root: Path) -> None:
     baseline = cases.renew_baseline(root)
     done = subprocess.run(

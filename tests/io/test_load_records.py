@@ -161,6 +161,7 @@ def test_ids_of_files_read_together_share_a_vocabulary(tmp_path: Path) -> None:
     assert (first.codes.tolist(), second.codes.tolist()) == ([1, 2], [0, 2])
 
 
+@pytest.mark.slow
 def test_a_large_file_is_read_by_pyarrow_and_a_line_is_named_all_the_same(tmp_path: Path) -> None:
     lines = [f"q{n // 100} Q0 https://example.org/{n} {n} {-n} t" for n in range(30_000)]
     path = tmp_path / "a.trec"
@@ -212,6 +213,7 @@ def made(folder: Path) -> Path:
     return folder / "dataset.yaml"
 
 
+@pytest.mark.slow
 def test_where_the_cache_answers_or_helps_it_is_not_imported(tmp_path: Path) -> None:
     path = made(tmp_path)
     environment = {name: value for name, value in os.environ.items() if "CACHE" not in name}

@@ -21,6 +21,7 @@ from fusion_bench.measures import (
     tie_sensitivity,
 )
 from fusion_bench.measures._base import is_bounded
+from tests.examples import examples
 from tests.measures.cases import COMMON, Built, Case, all_measures, build, cases
 from tests.oracle.filled_measures import Grades, filled_value
 from tests.oracle.measures import measure_value, orders
@@ -33,7 +34,6 @@ def value(name: str, judgments: dict[str, int], *ranked: str) -> float:
     return float(compute_measures([parse_measure(name)], built.runs, built.positions)[0, 0])
 
 
-@settings(deadline=None)
 @given(cases())
 def test_every_measure_is_what_the_obvious_loop_finds(case: Case) -> None:
     built = build(case)
@@ -45,7 +45,6 @@ def test_every_measure_is_what_the_obvious_loop_finds(case: Case) -> None:
             assert found[m, q] == pytest.approx(expected, abs=1e-12), (measure.name, query)
 
 
-@settings(deadline=None)
 @given(cases())
 def test_a_query_never_depends_on_the_others(case: Case) -> None:
     built = build(case)
@@ -82,7 +81,6 @@ def test_long_lists_are_the_same_bits_in_any_shard() -> None:
             assert shard.tobytes() == np.ascontiguousarray(whole[:, part::parts]).tobytes()
 
 
-@settings(deadline=None)
 @given(cases())
 def test_inputs_stay_as_they_were(case: Case) -> None:
     built = build(case)
@@ -202,7 +200,6 @@ def brute(
     )
 
 
-@settings(max_examples=50, deadline=None)
 @given(cases(documents=6, levels=3), st.one_of(st.none(), st.integers(1, 7)))
 def test_extremes_and_mean_are_those_of_all_orders(case: Case, limit: int | None) -> None:
     built = build(case)
@@ -220,7 +217,6 @@ def test_extremes_and_mean_are_those_of_all_orders(case: Case, limit: int | None
     assert found.affected.tolist() == affected.tolist()
 
 
-@settings(deadline=None)
 @given(cases())
 def test_the_given_order_lies_between_the_extremes(case: Case) -> None:
     built = build(case)
@@ -233,7 +229,6 @@ def test_the_given_order_lies_between_the_extremes(case: Case) -> None:
     assert (found.expected <= found.maximum + 1e-12).all()
 
 
-@settings(deadline=None)
 @given(cases(), st.one_of(st.none(), st.integers(1, 7)))
 def test_ties_of_a_query_never_depend_on_the_others(case: Case, limit: int | None) -> None:
     built = build(case)
@@ -342,7 +337,7 @@ def grades_of(case: Case, query: str, cutoff: int | None) -> Grades:
     return [known.get(document) for document in case.ranked(query)][:cutoff]
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=examples(25))
 @given(cases(documents=5))
 def test_filled_values_are_expected_ones(case: Case) -> None:
     built = build(case)
@@ -355,7 +350,7 @@ def test_filled_values_are_expected_ones(case: Case) -> None:
             assert value == pytest.approx(expected, abs=1e-12, nan_ok=True), (name, query)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=examples(25))
 @given(cases(lowest_grade=0))
 def test_without_unjudged_documents_filled_values_are_the_plain_ones(case: Case) -> None:
     judgments = {

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusion_bench.errors import ConfigError, UnknownNameError
@@ -206,7 +206,6 @@ def test_binary_relevance_starts_at_one(grade: int) -> None:
         parse_measure("RR", binary_relevance=grade)
 
 
-@settings(deadline=None)  # the first one may have to import ir_measures
 @given(st.text(max_size=12))
 def test_any_text_is_a_measure_or_a_clear_error(text: str) -> None:
     for candidate in (text, f"RR({text})@10", f"nDCG@{text}"):

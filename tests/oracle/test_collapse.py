@@ -22,6 +22,7 @@ from fusion_bench.ranking.final_lists import make_final_lists
 from fusion_bench.ranking.plain_systems import plain_systems
 from fusion_bench.ranking.system_ranking import rank_candidates, ranked_lists
 from fusion_bench.ranking.system_scores import evaluate_systems
+from tests.examples import examples
 from tests.oracle import ranking as oracle
 from tests.oracle.test_oracle import DOCUMENTS, EXAMPLES, FEW, QUERIES, Case, as_run, cases, exact
 
@@ -231,8 +232,8 @@ def settle(case: Case, rule: Mapping[str, Any]) -> None:
         assume(rule.get("score") != "sum")
 
 
-def run_property(place: str, case: st.SearchStrategy[Case], examples: int) -> None:
-    @settings(EXAMPLES, max_examples=examples)
+def run_property(place: str, case: st.SearchStrategy[Case], count: int) -> None:
+    @settings(EXAMPLES, max_examples=examples(count))
     @given(case, collapses(place), PARENT_OF, GRADES)
     def same(
         case: Case,

@@ -26,12 +26,13 @@ from fusion_bench.methods.blend import blends
 from fusion_bench.methods.fuse import Trainable, fusions
 from fusion_bench.methods.normalize import normalizers
 from fusion_bench.ranking.system_ranking import rank_candidates
+from tests.examples import examples
 from tests.oracle import rank_methods, score_methods, trained_methods
 from tests.oracle import ranking as oracle
 
-EXAMPLES = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = settings(suppress_health_check=[HealthCheck.too_slow])
 #: Nine pairs of a fusion and a blend share what they check.
-EXAMPLES_OF_A_PAIR = settings(EXAMPLES, max_examples=25)
+EXAMPLES_OF_A_PAIR = settings(EXAMPLES, max_examples=examples(25))
 QUERIES = ("q1", "q2", "q3")
 DOCUMENTS = ("d1", "d10", "d9", "D1", "é", "z", "日本", "a b", "𝒳")
 NAMES = ("bm25", "dense", "hyde", "graph")
@@ -423,7 +424,7 @@ def test_weighted_score_with_many_ties(case: Case) -> None:
 @pytest.mark.parametrize("blend", ["none", "linear"])
 @pytest.mark.parametrize("fusion", [*rank_methods.METHODS])
 def test_methods_of_ranks_and_votes(fusion: str, blend: str) -> None:
-    @settings(EXAMPLES, max_examples=10 if blend == "none" else 5)
+    @settings(EXAMPLES, max_examples=examples(10 if blend == "none" else 5))
     @given(cases(fusion=fusion, blend=blend, scores=FEW))
     def same(case: Case) -> None:
         assert_same(case)
@@ -434,7 +435,7 @@ def test_methods_of_ranks_and_votes(fusion: str, blend: str) -> None:
 @pytest.mark.parametrize("blend", ["none", "linear"])
 @pytest.mark.parametrize("fusion", [*score_methods.METHODS])
 def test_methods_of_scores(fusion: str, blend: str) -> None:
-    @settings(EXAMPLES, max_examples=10 if blend == "none" else 5)
+    @settings(EXAMPLES, max_examples=examples(10 if blend == "none" else 5))
     @given(cases(fusion=fusion, blend=blend, scores=MIXED))
     def same(case: Case) -> None:
         assert_same(case)
@@ -444,7 +445,7 @@ def test_methods_of_scores(fusion: str, blend: str) -> None:
 
 @pytest.mark.parametrize("scale", EVERY_SCALE)
 def test_normalizers(scale: str) -> None:
-    @settings(EXAMPLES, max_examples=12 if scale == "by_source" else 6)
+    @settings(EXAMPLES, max_examples=examples(12 if scale == "by_source" else 6))
     @given(cases(fusion="comb_sum", scores=MIXED, scale=EVERY_SCALE[scale]))
     def same(case: Case) -> None:
         assert_same(case)

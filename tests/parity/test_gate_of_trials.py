@@ -86,4 +86,4 @@ def test_a_weaker_agent_is_a_regression_in_every_trial(
 def test_one_trial_of_an_unsteady_agent_is_no_candidate_for_three(tmp_path: Path) -> None:
     verdict = compare(tmp_path, "biology", ("medium", *"123"), ("medium", "2"))
     [refusal] = verdict.refusals
-    assert "runs/agent has 1 repeat, and the baseline 3" in refusal
+    assert "runs/agent has 1 repeat" in refusal

@@ -147,7 +147,7 @@ def test_known_differences(
 def test_ranx_takes_more_weights_than_there_are_lists(ranx: Ranx, runs: dict[str, Ranked]) -> None:
     two = {name: runs[name] for name in ("bm25", "dense")}
     ranx.fused(two, norm=None, method="wsum", params=PARAMETERS)  # three weights, no error
-    with pytest.raises(ConfigError, match="'hyde' fits no source in use"):
+    with pytest.raises(ConfigError, match="'hyde' fits no source"):
         ours(two, {"method": "wsum", "weights": WEIGHTS})
 
 

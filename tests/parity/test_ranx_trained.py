@@ -146,5 +146,5 @@ def test_ranx_scores_what_it_learned_from(ranx: Ranx) -> None:
     runs = make_runs(LISTS, JUDGMENTS)
     fusion = fusions.build("pos_fuse")
     assert isinstance(fusion, Trainable)
-    with pytest.raises(Exception, match="is one that it was fitted on"):
+    with pytest.raises(Exception, match="it was fitted on"):
         fusion.fit(runs).fuse(runs)

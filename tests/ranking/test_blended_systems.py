@@ -30,6 +30,7 @@ from fusion_bench.ranking.system_ranking import rank_candidates
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.ranking.term_sums import BatchLimits
 from tests.contract.cases import DATASETS, aligned, blend_examples
+from tests.examples import examples
 from tests.parity.collections import COMPLETE, qrels_of, runs_of
 from tests.parity.data import parity_data
 from tests.ranking.test_fused_systems import (
@@ -42,7 +43,7 @@ from tests.ranking.test_fused_systems import (
     views,
 )
 
-EXAMPLES = settings(max_examples=20, deadline=None)
+EXAMPLES = settings(max_examples=examples(20))
 LISTS = ("full", "some")
 #: What is refused although ranking may raise no error: the engine looks at more queries.
 CAREFUL = ("beyond the range of the engine", "or not known", "without a rerank score")
@@ -197,7 +198,7 @@ def test_any_limits_of_the_engine() -> None:
 def test_systems_that_blend_come_out_as_ranked() -> None:
     """Through ``evaluate``: whatever is left open is ranked there, errors are the same."""
 
-    @settings(max_examples=16, deadline=None)
+    @settings(max_examples=examples(16))
     @given(st.data())
     def same(data: st.DataObject) -> None:
         runs = data.draw(reranked())
@@ -395,6 +396,7 @@ def test_real_rerank_lists(collection: str) -> None:
         assert found.unresolved.mean() < 0.1
 
 
+@pytest.mark.slow
 def test_a_batch_of_blends_on_the_attack_collection_by_type() -> None:
     dataset = load_dataset(Path(__file__).parents[2] / "datasets/attack/dataset.yaml")
     random = np.random.default_rng(7)

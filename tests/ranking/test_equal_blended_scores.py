@@ -28,10 +28,11 @@ from fusion_bench.ranking.system_ranking import (
     ranked_lists,
     system_spec,
 )
+from tests.examples import examples
 from tests.ranking.test_blended_systems import reranked, systems
 from tests.ranking.test_fused_systems import MEASURES
 
-EXAMPLES = settings(max_examples=30, deadline=None)
+EXAMPLES = settings(max_examples=examples(30))
 RUNS = [
     Run.from_dict(name, {"q1": {"d1": 9.0, "d2": 8.0, "d3": 7.0}}) for name in ("bm25", "dense")
 ]

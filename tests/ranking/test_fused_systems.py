@@ -33,6 +33,7 @@ from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.ranking.term_sums import BatchLimits, RankScorer
 from tests.contract.cases import DATASETS, aligned, fusion_examples, ready_fusion
 from tests.evaluation.test_scores import Plain
+from tests.examples import examples
 from tests.parity.collections import COLLECTIONS
 from tests.parity.collections import aligned as parity_aligned
 
@@ -47,7 +48,7 @@ SOURCES = ("bm25", "dense", "hyde")
 ROLES = {"bm25": {"keyword"}, "dense": {"question", "semantic"}, "hyde": {"hyde"}}
 DOCUMENTS = [f"d{i:02}" for i in range(24)]
 BEYOND = ["scores beyond the range of the engine"]
-EXAMPLES = settings(max_examples=25, deadline=None)
+EXAMPLES = settings(max_examples=examples(25))
 DEFAULT = BatchLimits()
 
 
@@ -221,7 +222,7 @@ def configs(draw: st.DrawFn, sources: tuple[str, ...], method: str) -> dict[str,
 
 @pytest.mark.parametrize("method", ["rrf", "rrf_v2", "weighted_score", "any_scores", "registered"])
 def test_any_weights_on_any_lists(method: str) -> None:
-    @settings(max_examples=10 if method == "registered" else 25, deadline=None)
+    @settings(max_examples=examples(10 if method == "registered" else 25))
     @given(st.data())
     def same(data: st.DataObject) -> None:
         view = data.draw(views())
@@ -533,10 +534,12 @@ def assert_same_on(view: AlignedRuns) -> None:
             assert found.tobytes() == values[: len(some)].tobytes()
 
 
+@pytest.mark.slow
 def test_the_attack_collection() -> None:
     assert_same_on(attack())
 
 
+@pytest.mark.slow
 @pytest.mark.parity
 @pytest.mark.parametrize("collection", COLLECTIONS)
 def test_public_collections(collection: str) -> None:

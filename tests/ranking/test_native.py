@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -48,7 +48,6 @@ def obvious(sums: RoughTerms, pairs: MemberPairs) -> tuple[NDArray[np.int64], se
     return above, doubts
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, batch_engine.LANES), st.integers(1, 5), st.booleans())
 def test_it_counts_as_the_obvious_loop(seed: int, lanes: int, tables: int, cramped: bool) -> None:
     sums, pairs = random_work(seed, lanes, tables)

@@ -120,5 +120,5 @@ def test_a_system_without_a_threshold_answers_every_query() -> None:
 def test_a_signal_that_the_lists_lack_is_refused() -> None:
     abstain = {"signal": "rerank top", "above": 0.0}
     system = System("s", ["bm25", "dense"], "rrf", BLEND, abstain=abstain)
-    with pytest.raises(UnknownNameError, match="system 's': abstain: unknown signal 'rerank top'"):
+    with pytest.raises(UnknownNameError, match=r"abstain: .*'rerank top'"):
         answered_queries(system, make_runs("order"))

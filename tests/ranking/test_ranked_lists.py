@@ -15,6 +15,7 @@ from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.experiment.system import System
 from fusion_bench.ranking.batch_engine import Unsupported
 from fusion_bench.ranking.system_ranking import rank_candidates, rank_system, system_spec
+from tests.examples import examples
 from tests.ranking.test_blended_systems import reranked, systems
 
 
@@ -36,7 +37,7 @@ def assert_same_lists(system: System, runs: AlignedRuns) -> bool:
 def test_any_system_on_any_lists() -> None:
     supported = []
 
-    @settings(max_examples=50, deadline=None)
+    @settings(max_examples=examples(120))
     @given(st.data())
     def same(data: st.DataObject) -> None:
         runs = data.draw(reranked())

@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
@@ -68,7 +68,6 @@ def lists_of(final: FinalLists) -> list[tuple[str, str, float]]:
     return list(zip(final.query_ids, final.document_ids, final.scores.tolist(), strict=True))
 
 
-@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10_000),
     stage=st.sampled_from(STAGES),

@@ -1,13 +1,13 @@
-"""Tables of an evaluation, cell by cell."""
+"""Tables of an evaluation: golden/evaluation-tables.txt has their cells."""
 
 import math
+from collections.abc import Callable
+from pathlib import Path
 
-import numpy as np
 import pytest
 
 from fusion_bench.evaluation.report_records import (
     Collection,
-    ComparisonResult,
     SourceTieResult,
     SystemResult,
     TieResult,
@@ -24,9 +24,10 @@ from fusion_bench.report.evaluation_tables import (
     validity_table,
 )
 from fusion_bench.report.page import Table
-from fusion_bench.stats.intervals import estimate_mean
 from tests.report import cases
 from tests.report.cases import PRIMARY, SECOND, collection, fused, many, report, system
+from tests.report.finding_cases import describe_tables
+from tests.report.test_golden import FOLDER
 
 
 def primary(collection: Collection) -> Table:
@@ -65,23 +66,6 @@ def test_intervals_are_named_by_their_coverage(alpha: float) -> None:
     assert report.model_copy(update={"settings": {}}).alpha == 0.05
 
 
-@pytest.mark.parametrize(
-    ("verdict", "tone"),
-    [
-        ("better", "better"),
-        ("worse", "worse"),
-        ("unjudged decide", "warning"),
-        ("not shown", "plain"),
-        ("identical", "plain"),
-    ],
-)
-def test_tone_follows_the_verdict(verdict: str, tone: str) -> None:
-    shown = "judge first" if verdict == "unjudged decide" else verdict
-    rows = (cases.system("base", 0.1, 0.2), cases.system("x", 0.3, 0.4))
-    row = primary(cases.collection(*rows, comparisons=[cases.compared("x", 0.2, verdict)])).rows[0]
-    assert (row.cells[0], row.cells[-1], row.tone) == ("x", shown, tone)
-
-
 def test_the_best_group_of_three_systems_or_more_is_marked() -> None:
     rows = [system(name, value) for name, value in (("base", 0.2), ("x", 0.3), ("y", 0.4))]
     items = [cases.compared(name, 0.1) for name in ("x", "y")]
@@ -109,203 +93,129 @@ def test_the_second_measure_stands_beside_the_first_and_has_a_verdict_of_its_own
     assert second_verdict(report(whole), whole, "x") == ""
 
 
-def test_identical_systems_have_no_interval() -> None:
-    item = cases.compared("x", 0.0, "identical", low=0.0, high=0.0)
-    whole = collection(system("base", 0.2), system("x", 0.2), comparisons=[item])
-    cells = dict(zip(headers(primary(whole)), primary(whole).rows[1].cells, strict=True))
-    assert cells["difference [95 % interval]"] == "0.0000"
-
-
 def blended(name: str, value: float, runs: str = "ab", **blend: object) -> SystemResult:
     config = {"runs": [*runs], "blend": blend or {"method": "none"}, "fusion": name.split()[0]}
     return system(name, value).model_copy(update={"config": config})
 
 
-def test_a_grid_has_a_row_for_each_fusion_and_a_column_for_each_blend() -> None:
-    replacing, raised = {"method": "replace"}, {"method": "linear", "retrieval": "fused"}
-    rows = [
-        *(system("base", 0.2), blended("a", 0.3), blended("b", 1.0), blended("alone", 0.4)),
-        *(blended("a swap", 0.5, **replacing), blended("b swap", 0.6, **replacing)),
-        blended("a", 0.7, **raised).model_copy(update={"name": "other"}),
-    ]
-    table = grid_table(collection(*rows))
-    assert table is not None
-    assert headers(table) == [f"{PRIMARY} / MRR@10", "no blend", "swap", "linear fused"]
-    assert [row.cells for row in table.rows] == [
-        ("a", ".300/.300", ".500/.500", ".700/.700"),
-        ("b", "1.000/1.000", ".600/.600", ""),
-    ]
-    assert grid_table(collection(*rows[:4])) is None
-    assert grid_table(collection(*rows[1:3], *rows[4:6])) is None
+REPLACING = {"method": "replace"}
+GRID = (
+    *(system("base", 0.2), blended("a", 0.3), blended("b", 1.0), blended("alone", 0.4)),
+    *(blended("a swap", 0.5, **REPLACING), blended("b swap", 0.6, **REPLACING)),
+    blended("a", 0.7, method="linear", retrieval="fused").model_copy(update={"name": "other"}),
+)
 
 
-def test_rows_are_sorted_by_mean_and_equal_ones_keep_their_order() -> None:
-    rows = [
-        cases.system("none", None, None),
-        cases.system("base", 0.2, 0.2),
-        cases.system("twin", 0.2, 0.2),
-        cases.system("top", 0.9, 0.9),
-        cases.system("nan", 0.1, math.nan),
-    ]
-    collection = cases.collection(cases.ceiling(1.0, 1.0), *rows, cases.floor(0.1, 0.1))
-    order = ["top", "base", "twin", "none", "nan"]
-    references = ["perfect order", "best single source"]
-    assert [row.cells[0] for row in primary(collection).rows] == order + references
-    assert [row.cells[0] for row in secondary(collection).rows] == order + references
-    assert [row.cells[0] for row in validity(collection).rows] == order
-    means = [row.cells[1] for row in primary(collection).rows[:5]]
-    assert means == ["0.9000", "0.2000", "0.2000", "n/a", "n/a"]
+def test_a_grid_needs_two_fusions_and_two_blends_of_each() -> None:
+    assert grid_table(collection(*GRID[:4])) is None
+    assert grid_table(collection(*GRID[1:3], *GRID[4:6])) is None
 
 
-def test_missing_numbers_are_marked() -> None:
-    rows = (cases.system("base", None, unjudged=None), cases.system("x", None, unjudged=None))
-    comparison = cases.compared("x", low=None, high=None, detectable=None)
-    collection = cases.collection(*rows, comparisons=[comparison])
-    assert primary(collection).rows[1].cells[:5] == ("x", "n/a", "n/a", "n/a", "+0.1000 n/a")
-    assert validity(collection).rows[1].cells == ("x", "n/a", "+0.90", "n/a", "n/a")
-    assert validity(collection).rows[0].cells == ("base", "", "", "", "n/a")
-
-
-def checked(comparisons: list[ComparisonResult], *, knows: bool = True) -> Table:
-    rows = (
-        cases.system("base", 0.1, 0.2, ties=cases.tied(0), unjudged=0.1),
-        cases.system("x", 0.3, 0.4, ties=cases.tied(2), unjudged=0.0001),
-        cases.system("y", 0.2, 0.4, unjudged=0.0),
-        cases.floor(0.1, 0.1),
-    )
-    return validity(
-        cases.collection(*rows, comparisons=comparisons, has_irrelevant_judgments=knows)
-    )
-
-
-def test_validity_table() -> None:
-    comparisons = [
-        cases.compared(
-            "x", 0.2, "unjudged decide", detectable=0.03, unjudged=cases.judged_only(-0.01)
-        ),
-        cases.compared("y", 0.2, detectable=0.00001, unjudged=cases.judged_only(0.02)),
-    ]
-    table = checked(comparisons)
-    assert [row.cells for row in table.rows] == [
-        (
-            "x",
-            "+133.3",
-            "+0.90",
-            "0.0300",
-            "2",
-            "0.1000…0.2000…0.3000",
-            "<0.1 %",
-            "-0.0100",
-            "-0.0050",
-        ),
-        ("y", "+133.3", "+0.90", "0.00001", "", "", "0.0 %", "+0.0200", "+0.0100"),
-        ("base", "", "", "", "", "", "10.0 %", "", ""),
-    ]
-    assert [row.tone for row in table.rows] == ["warning", "plain", "baseline"]
-    assert table.notes != checked(comparisons, knows=False).notes
-
-
-def test_tie_columns_only_where_there_are_ties() -> None:
-    collection = cases.full()
-    sizes = ["% of baseline", "effect size", "min. detectable"]
-    assert headers(validity(collection)) == [
-        "system",
-        *sizes,
-        "unjudged",
-        "judged only",
-        "unjudged estimated",
-    ]
-    assert "final ties" not in headers(secondary(collection))
-    ties = TieResult(affected_queries=1, minimum=0.1, maximum=0.2, expected=None)
-    tied = cases.collection(cases.system("base", 0.1, ties=ties), cases.floor(0.2))
-    assert validity(tied).rows[0].cells[2] == "0.1000…n/a…0.2000"
-    assert headers(secondary(tied))[3:] == ["final ties", "final tie range"]
-    assert [row.cells[3:] for row in secondary(tied).rows] == [
-        ("1", "0.1000…n/a…0.2000"),
-        ("", ""),
-    ]
-
-
-@pytest.mark.parametrize(("settlements", "count"), [(None, "1"), (200, "≥1")])
-def test_ties_inside_sources_have_columns_of_their_own(settlements: int | None, count: str) -> None:
+def source_tied(settlements: int | None) -> Collection:
+    """A system with ties inside its sources, over all orders or over so many random ones."""
     ties = SourceTieResult(
         affected_queries=1, minimum=0.1, maximum=0.2, expected=0.15, settlements=settlements
     )
-    row = cases.system("base", 0.1)
+    row = system("base", 0.1)
     measures = {
         name: result.model_copy(update={"source_ties": ties})
         for name, result in row.measures.items()
     }
-    tied = cases.collection(row.model_copy(update={"measures": measures}), cases.floor(0.2))
-    assert headers(secondary(tied))[3:] == ["source ties", "source tie range"]
-    assert secondary(tied).rows[0].cells[3:] == (count, "0.1000…0.1500…0.2000")
-    legends = [note for note in validity(tied).notes if note.startswith("source ties = ")]
-    assert ("200 random orders" in legends[0]) is (settlements is not None)
+    return collection(row.model_copy(update={"measures": measures}), cases.floor(0.2))
 
 
-def test_input_table() -> None:
-    runs = (cases.run("a", unanswered=3, zero_scores=4), cases.run("r", rerank=True))
-    table = input_table(cases.collection(cases.system("base", 0.1), runs=runs))
-    options = "ties: trec, drop_zero_scores: False"
-    assert [row.cells for row in table.rows] == [
-        ("a", "run", "keyword", options, "3", "1,234", "2", "4"),
-        ("r", "rerank (unit)", "", options, "0", "1,234", "2", "0"),
-    ]
-
-
-def test_cost_table_has_the_systems_whose_list_has_a_ledger() -> None:
-    ledger = {
-        "cost": 0.5,
-        "tokens": 2000,
-        "calls": 9,
-        "retries": 1,
-        "queries_answered": 4,
-        "query_ms": {"p50": 61.2, "p95": None},
-    }
+def with_costs() -> Collection:
+    ledger = {"cost": 0.5, "tokens": 2000, "calls": 9, "retries": 1, "queries_answered": 4}
     config = {"runs": ["a"], "blend": {"method": "replace", "reranker": "r"}}
-    reranked = cases.system("re", 0.5, blend="replace").model_copy(update={"config": config})
-    rows = (cases.system("base", 0.4), cases.system("plain", 0.5, blend="replace"), reranked)
-    runs = (cases.run("r", rerank=True, ledger=ledger, degraded=2),)
-    table = cost_table(cases.collection(*rows, comparisons=[cases.compared("re")], runs=runs))
-    assert table is not None
-    amounts = ("61", "n/a", "125.0000", "500,000", "9", "1", "2")
-    assert [row.cells for row in table.rows] == [("re", "cohere/m", "0.5000", "+0.1000", *amounts)]
-    assert len(table.columns) == len(table.rows[0].cells)
-    assert cost_table(cases.full()) is None
+    reranked = system("re", 0.5, blend="replace").model_copy(update={"config": config})
+    rows = (system("base", 0.4), system("plain", 0.5, blend="replace"), reranked)
+    list_ = cases.run(
+        "r", rerank=True, ledger={**ledger, "query_ms": {"p50": 61.2, "p95": None}}, degraded=2
+    )
+    return collection(*rows, comparisons=[cases.compared("re")], runs=(list_,))
+
+
+MISSING = collection(
+    *(system("base", None, unjudged=None), system("x", None, unjudged=None)),
+    comparisons=[cases.compared("x", low=None, high=None, detectable=None)],
+)
+CHECKED = collection(
+    system("base", 0.1, 0.2, ties=cases.tied(0), unjudged=0.1),
+    system("x", 0.3, 0.4, ties=cases.tied(2), unjudged=0.0001),
+    *(system("y", 0.2, 0.4, unjudged=0.0), cases.floor(0.1, 0.1)),
+    comparisons=[
+        cases.compared(
+            "x", 0.2, "unjudged decide", detectable=0.03, unjudged=cases.judged_only(-0.01)
+        ),
+        cases.compared("y", 0.2, detectable=0.00001, unjudged=cases.judged_only(0.02)),
+    ],
+)
+TIED = collection(
+    system(
+        "base", 0.1, ties=TieResult(affected_queries=1, minimum=0.1, maximum=0.2, expected=None)
+    ),
+    cases.floor(0.2),
+)
+UNSORTED = collection(
+    cases.ceiling(1.0, 1.0),
+    *(system("none", None, None), system("base", 0.2, 0.2), system("twin", 0.2, 0.2)),
+    *(system("top", 0.9, 0.9), system("nan", 0.1, math.nan), cases.floor(0.1, 0.1)),
+)
+VERDICTS = ("better", "worse", "unjudged decide", "not shown")
+EVERY_VERDICT = collection(
+    *(system("base", 0.1, 0.2), *(system(name, 0.3, 0.4) for name in VERDICTS)),
+    system("same", 0.1, 0.2),
+    comparisons=[
+        *(cases.compared(name, 0.2, name) for name in VERDICTS),
+        cases.compared("same", 0.0, "identical", low=0.0, high=0.0),
+    ],
+)
+INPUTS = (cases.run("a", unanswered=3, zero_scores=4), cases.run("r", rerank=True))
+BASE = (0.1, 0.2, 0.3, 0.4)
+TYPES = ("local", "local", "global", None)
+TABLES: dict[str, Callable[[], Table | None]] = {
+    "primary, every verdict": lambda: primary(EVERY_VERDICT),
+    "primary, sorted by mean": lambda: primary(UNSORTED),
+    "primary, missing numbers": lambda: primary(MISSING),
+    "validity, sorted by mean": lambda: validity(UNSORTED),
+    "validity, missing numbers": lambda: validity(MISSING),
+    "validity": lambda: validity(CHECKED),
+    "validity, no document is judged not relevant": lambda: validity(
+        CHECKED.model_copy(update={"has_irrelevant_judgments": False})
+    ),
+    "validity, no ties": lambda: validity(cases.full()),
+    "validity, ties in all orders": lambda: validity(source_tied(None)),
+    "validity, ties in 200 random orders": lambda: validity(source_tied(200)),
+    "second measure, sorted by the first": lambda: secondary(UNSORTED),
+    "second measure, no ties": lambda: secondary(cases.full()),
+    "second measure, ties": lambda: secondary(TIED),
+    "second measure, ties in 200 random orders": lambda: secondary(source_tied(200)),
+    "second measure, ties in all orders": lambda: secondary(source_tied(None)),
+    "inputs": lambda: input_table(collection(system("base", 0.1), runs=INPUTS)),
+    "costs": lambda: cost_table(with_costs()),
+    "costs of no list": lambda: cost_table(cases.full()),
+    "fusions by blends": lambda: grid_table(collection(*GRID)),
+    "by type": lambda: slices_of(
+        collection(system("base", *BASE), fused("new", 0.3, 0.5, 0.3, 0.2), types=TYPES)
+    ),
+    "by type, missing values": lambda: slices_of(
+        collection(system("base", *BASE), fused("new", None, 0.5, None, 0.2), types=TYPES)
+    ),
+}
+
+
+def test_tables(compare_golden: Callable[[Path, str], None]) -> None:
+    tables = {name: make() for name, make in TABLES.items()}
+    compare_golden(FOLDER / "evaluation-tables.txt", describe_tables(tables))
 
 
 # ── the tables of slices
-
-
-BASE = (0.1, 0.2, 0.3, 0.4)
-TYPES = ("local", "local", "global", None)
 
 
 def slices_of(found: Collection) -> Table:
     table = slice_table(report(found), found, "type")
     assert table is not None
     return table
-
-
-def test_each_type_is_paired_and_missing_values_are_left_out() -> None:
-    candidate = fused("new", 0.3, 0.5, 0.3, 0.2)
-    table = slices_of(collection(system("base", *BASE), candidate, types=TYPES))
-    assert [row.cells[:4] for row in table.rows] == [
-        ("global", "base", "1", "0.3000"),
-        ("", "new", "", "0.3000"),
-        ("local", "base", "2", "0.1500"),
-        ("", "new", "", "0.4000"),
-        ("(no type)", "base", "1", "0.4000"),
-        ("", "new", "", "0.2000"),
-    ]
-    expected = estimate_mean(np.array([0.2, 0.3]))
-    interval = f"[{expected.low:+.4f}, {expected.high:+.4f}]"
-    assert table.rows[3].cells[4:] == ("+0.2500", interval, "2/0/0")
-    assert table.rows[5].cells[5] == "n/a", "one query tells no spread"
-    candidate = fused("new", None, 0.5, None, 0.2)
-    table = slices_of(collection(system("base", *BASE), candidate, types=TYPES))
-    assert table.rows[1].cells[3:] == ("n/a", "n/a", "n/a", "")
-    assert table.rows[3].cells[4] == "+0.3000"
 
 
 @pytest.mark.parametrize(

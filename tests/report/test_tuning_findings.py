@@ -99,8 +99,8 @@ def test_a_default_that_is_shown_to_be_worse_is_not_kept(
 def test_a_list_needs_no_fusion_and_a_system_no_tuning() -> None:
     fused = PreferredSystem("plain", {"runs": ["a", "b"], "fusion": {"method": "rrf"}})
     sentences = [record(untuned=untuned).advice.sentence for untuned in (BM25, fused)]
-    assert ["and needs no fusion" in each for each in sentences] == [True, False]
-    assert "Use plain instead of today: it does as well, and needs no tuning." in sentences[1]
+    assert ["needs no fusion" in each for each in sentences] == [True, False]
+    assert "Use plain instead of" in sentences[1]
 
 
 @pytest.mark.parametrize(

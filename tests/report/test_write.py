@@ -35,6 +35,7 @@ def listed(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in paths)
 
 
+@pytest.mark.slow
 def test_everything_is_written(tmp_path: Path) -> None:
     report = cases.report(cases.full("é 中"))
     folder = tmp_path / "a/b"
@@ -99,6 +100,7 @@ def test_without_pictures(tmp_path: Path) -> None:
     assert "![" not in files[1].read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_without_pictures_matplotlib_is_not_loaded(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; "
@@ -123,6 +125,7 @@ def test_without_pictures_matplotlib_is_not_loaded(tmp_path: Path) -> None:
     assert (tmp_path / "none/report.md").stat().st_size > 0
 
 
+@pytest.mark.slow
 def test_nothing_is_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     new = cases.report(one_picture(system="new"))
     write_report(
@@ -180,6 +183,7 @@ def test_a_folder_that_is_a_file(tmp_path: Path, place: str) -> None:
     assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "stem"),
     [
@@ -210,6 +214,7 @@ def test_pictures_stay_in_the_folder(tmp_path: Path, name: str, stem: str) -> No
     assert f"]({files[-1].name})" in files[1].read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_pictures_do_not_overwrite_each_other(tmp_path: Path) -> None:
     same = [one_picture(name) for name in ("x/y", "x y", "X?Y", "x-y-1")]
     files = write_report(cases.report(*same), tmp_path, PictureOptions(html=False, plots=True))
@@ -260,6 +265,7 @@ def test_the_folder_of_a_tuning_run_is_whole(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "new").iterdir()} == {*names, RECORD}
 
 
+@pytest.mark.slow
 def test_the_page_of_a_tuning_run_draws_the_figures_that_plots_writes(tmp_path: Path) -> None:
     report = record()
     steps = (NextStep("fusion-bench eval tuned.yaml", "see it"),)

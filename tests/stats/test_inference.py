@@ -16,6 +16,7 @@ from scipy import stats
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.inference import find_rivals, infer_family
 from fusion_bench.stats.values import MeasuredValues, Pair
+from tests.examples import examples
 from tests.stats.samples import GRADES, normal
 
 B = 10_000
@@ -139,7 +140,6 @@ def test_intervals_and_p_are_those_of_a_loop_over_draws(
     st.lists(st.lists(GRADES, min_size=24, max_size=24), min_size=1, max_size=4),
     st.sampled_from([0.01, 0.05, 0.2]),
 )
-@settings(deadline=None, max_examples=40)
 def test_p_reaches_alpha_exactly_where_the_interval_excludes_0(
     values: list[list[float]], alpha: float
 ) -> None:
@@ -149,7 +149,7 @@ def test_p_reaches_alpha_exactly_where_the_interval_excludes_0(
 
 
 @given(st.permutations(range(24)), st.permutations(range(3)))
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=examples(20))
 def test_the_order_of_queries_and_rows_changes_nothing(order: list[int], rows: list[int]) -> None:
     values = normal(3, 24, seed=2) + 0.3
     keys = tuple(f"g{i // 2 if i < 4 else i}" for i in range(24))

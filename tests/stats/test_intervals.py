@@ -23,6 +23,7 @@ from fusion_bench.stats.intervals import (
     estimate_mean,
     exact_mean,
 )
+from tests.examples import examples
 from tests.stats.samples import GRADES, binomial_bounds, clustered, normal
 
 
@@ -95,7 +96,6 @@ def test_constant_values_have_no_spread_to_the_last_bit(constant: float, grouped
     assert found == MeanEstimate(constant, constant, constant, 0.0, 0.0, *shape)
 
 
-@settings(deadline=None)
 @given(arrays(np.float64, st.integers(1, 30), elements=GRADES), st.randoms())
 def test_exact_mean_ignores_the_order(values: FloatArray, random: Random) -> None:
     shuffled = values.tolist()
@@ -159,7 +159,6 @@ def cr2_matrix(sizes: list[int]) -> FloatArray:
     return form
 
 
-@settings(deadline=None, max_examples=40)
 @given(SIZES, st.integers(0, 1000))
 def test_error_and_freedom_are_those_of_the_matrices(sizes: list[int], seed: int) -> None:
     form, values = cr2_matrix(sizes), normal(sum(sizes), seed=seed)
@@ -221,7 +220,7 @@ def slow_bound(values: list[float], reach: float, alpha: float) -> float:
 
 
 @given(differences, st.sampled_from([0.05, 0.005]))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15))
 def test_the_bound_is_the_smallest_mean_that_leaves_the_capital_small(
     values: list[float], alpha: float
 ) -> None:

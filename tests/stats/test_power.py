@@ -27,6 +27,7 @@ from fusion_bench.stats.power import (
     sidak_tail,
     upper_tail,
 )
+from tests.examples import examples
 
 #: More digits than rounding hides.
 SMALL = 99
@@ -45,7 +46,7 @@ def slow_queries(effect: float, tail: float, power: float) -> int:
     tail=st.sampled_from([0.025, 0.02, 0.001]),
     power=st.floats(0.6, 0.95),
 )
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10))
 def test_needed_queries_is_the_first_number_with_that_power(
     effect: float, tail: float, power: float
 ) -> None:
@@ -140,7 +141,7 @@ def test_refuses(difference: float, power: float, message: str) -> None:
 
 
 @given(freedom=st.floats(2, 1e5), critical=st.floats(1.5, 5), power=st.floats(0.55, 0.99))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15))
 def test_detectable_difference_has_that_power(
     freedom: float, critical: float, power: float
 ) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusion_bench.data.ordering import FloatArray
@@ -57,7 +57,6 @@ def test_verdicts_against_the_truth() -> None:
     rows=st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=1, max_size=14),
     credit=st.sampled_from([0.5, 0.6, 0.75, 0.9]),
 )
-@settings(max_examples=60, deadline=None)
 def test_no_pair_of_thresholds_is_better(rows: list[tuple[int, bool]], credit: float) -> None:
     scores = np.array([score / 8 for score, _ in rows])
     truth = np.array([relevant for _, relevant in rows])

@@ -18,6 +18,7 @@ from fusion_bench.tune.objective import TuningObjective, find_free_weights
 from fusion_bench.tune.search import run_search
 from fusion_bench.tune.sensitivity import reset_means, reset_parameter, sample_uniformly
 from fusion_bench.tune.shared_study import search_shared_study
+from tests.examples import examples
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
 
@@ -58,7 +59,7 @@ BOUND = [
 
 
 @pytest.mark.parametrize("default", FREE, ids=lambda one: f"{one.fusion} {one.blend}"[:60])
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(
     st.permutations([1.0, 0.0, 0.125, 0.7, 0.999]),
     st.sampled_from([0.003, 0.25, 1 / 3, 1.37, 1.999]),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusion_bench.data.query_splits import QuerySplit, hashed_split
@@ -420,7 +420,6 @@ def beats(one: Point, other: Point) -> bool:
 
 
 @given(POINTS)
-@settings(max_examples=60, deadline=None)
 def test_what_is_on_the_front_is_what_nothing_beats(points: list[Point]) -> None:
     effort = np.array([effort for effort, _ in points], dtype=float).reshape(len(points), 2)
     found = is_efficient(effort, np.array([value for _, value in points], dtype=float))

@@ -93,5 +93,5 @@ def test_a_declared_plan_of_looks_has_no_effect_and_the_page_says_so(
     assert planned["held_out"] == plain["held_out"]
     assert planned["level"] == pytest.approx(0.02)
     page = (root / "out" / "tuning.md").read_text()
-    assert "has no effect: the level of a look follows from its number" in page
+    assert "has no effect" in page
     assert "has no effect" not in (root / "plain" / "tuning.md").read_text()

@@ -244,6 +244,7 @@ go(problem(V2, METHODS, runs=RUNS), log=Path(sys.argv[1]), on_trial=deadly, tria
 """
 
 
+@pytest.mark.slow
 def test_killed_searches_lose_and_repeat_nothing(tmp_path: Path) -> None:
     log = tmp_path / "log"
     for after in (5, 17):

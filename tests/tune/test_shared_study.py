@@ -146,7 +146,7 @@ def test_a_suspended_process_whose_trial_others_failed_ends_with_one_line(
 
     with monkeypatch.context() as context:
         context.setattr(place, moment, suspend)
-        with pytest.raises(FusionBenchError, match="run the same command again"):
+        with pytest.raises(FusionBenchError, match="same command again"):
             search_shared_study(OBJECTIVE, KEEP, settings(6), sqlite)
     assert len(search_shared_study(OBJECTIVE, KEEP, settings(6), sqlite).trials) == 6
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusion_bench.data.query_splits import QuerySplit, assign_folds
@@ -30,7 +30,6 @@ from tests.report.tuning_cases import gain
     groups=st.integers(2, 6),
     each=st.integers(1, 3),
 )
-@settings(max_examples=40, deadline=None)
 def test_shrinkage_is_the_mean_with_ten_more_groups_that_lose(
     seed: int, trials: int, groups: int, each: int
 ) -> None:
@@ -65,7 +64,6 @@ def test_more_queries_of_the_same_let_the_greater_gain_win() -> None:
 
 
 @given(seed=st.integers(0, 10_000), trials=st.integers(1, 8), queries=st.integers(2, 20))
-@settings(max_examples=40, deadline=None)
 def test_level_means_within_one_error_of_the_paired_difference(
     seed: int, trials: int, queries: int
 ) -> None:
@@ -124,7 +122,6 @@ def test_the_plateau_is_a_share() -> None:
     folds=st.integers(2, 5),
     salt=st.text(max_size=3),
 )
-@settings(max_examples=40, deadline=None)
 def test_groups_stay_whole_and_no_fold_is_empty(groups: list[str], folds: int, salt: str) -> None:
     if len(set(groups)) < folds:
         with pytest.raises(ConfigError, match="number of groups"):

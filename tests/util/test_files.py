@@ -509,7 +509,7 @@ def test_what_a_file_held_is_read(repository: Path) -> None:
 
 @pytest.mark.parametrize("commit", ["nowhere", "--help", "", "HEAD~9", "main\0"])
 def test_an_unknown_commit_is_an_error(repository: Path, commit: str) -> None:
-    with pytest.raises(ConfigError, match=r"^--base .*no such commit"):
+    with pytest.raises(ConfigError, match=r"^--base .*such commit"):
         read_committed(repository / "kept" / "a.txt", commit)
 
 

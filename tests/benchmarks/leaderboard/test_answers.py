@@ -112,7 +112,7 @@ def test_a_collection_keeps_its_scored_lists() -> None:
     assert (mixed.is_scored, mixed.ranked_lists) == (True, ["c"])
     assert [row[0] for row in answer_convex([mixed], {}).rows] == ["mixed"]
     page = render_pages(Leaderboard(collections=(to_collection(mixed),)))[PAGE].decode()
-    assert "beside two or more with scores: c of mixed." in page
+    assert "scores: c of mixed." in page
     assert "| scores; ranks: c |" in page
 
 
@@ -178,7 +178,7 @@ def test_below_a_reranker_counts_only_what_it_scored(coverage: float, answers: i
     more = {below: {"coverage": coverage} for below in names.values()}
     answer = answer_reranker([make_results("one", values, more=more)], {})
     assert f"better on {answers} of {answers}" in answer.sentence
-    assert "reranker scored 99% of the documents" in answer.sentence
+    assert "scored 99% of the documents" in answer.sentence
     assert f": {1 - answers} of 1 with a reranker are left out." in answer.sentence
     assert len(answer.rows) == 3
 

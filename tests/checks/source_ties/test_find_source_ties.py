@@ -26,6 +26,7 @@ from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.methods.normalize import ScoreLists
 from fusion_bench.methods.normalize.linear import MinMax
 from fusion_bench.ranking.system_scores import evaluate_systems
+from tests.examples import examples
 
 Lists = Mapping[str, Mapping[str, float]]
 
@@ -92,7 +93,7 @@ def tied_lists(*documents: str) -> st.SearchStrategy[Lists]:
     return st.fixed_dictionaries({"q1": scores, "q2": scores})
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15))
 @given(
     tied_lists("d1", "d2", "d3", "d4"), st.sampled_from([None, 1, 2, 3]), st.sampled_from([None, 2])
 )
@@ -109,7 +110,7 @@ def test_one_source_has_the_range_of_all_orders(
         assert found.ties.expected[:, q] == pytest.approx(values.mean(axis=0))
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8))
 @given(tied_lists("d1", "d2", "d3"), tied_lists("d1", "d2", "d4"))
 def test_a_fusion_has_the_range_of_random_orders(first: Lists, second: Lists) -> None:
     system, lists = System("s", ["a", "b"]), {"a": first, "b": second}

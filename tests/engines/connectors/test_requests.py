@@ -208,7 +208,7 @@ def test_the_engine_fuses_as_many_legs_as_it_can(name: str, count: int) -> None:
     fused = {**CASES[name].settings["fused"], "weights": {}}
     if name == "milvus":
         fused.pop("weights")
-    with pytest.raises(ConfigError, match=r"^fused\.runs: .*are legs\)"):
+    with pytest.raises(ConfigError, match=r"^fused\.runs: .*legs\)"):
         build(name, legs={f"leg{n}": leg for n in range(count)}, fused=fused)
 
 

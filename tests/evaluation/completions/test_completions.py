@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusion_bench.checks import completed_measures
@@ -48,7 +48,6 @@ def make_model(name: str, case: Case, cutoff: int) -> CompletionModel:
 
 
 @pytest.mark.parametrize("name", ["nDCG", "exp", "RR", "Success", "P", "R", "AP"])
-@settings(max_examples=40, deadline=None)
 @given(case=cases(), cutoff=st.integers(1, 6))
 def test_both_ends_and_effects_of_grades(name: str, case: Case, cutoff: int) -> None:
     model = make_model(name, case, cutoff)
@@ -87,7 +86,6 @@ def check_effects(
             assert effects[row] == pytest.approx(max(values) - min(values), abs=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
 @given(case=cases(), cutoff=st.integers(1, 6))
 def test_no_completion_lies_beyond_the_bound_of_average_precision(case: Case, cutoff: int) -> None:
     slow = slow_differences("AP", *case, cutoff)
@@ -142,7 +140,6 @@ def ends_of(bounds: QueryBounds | None) -> tuple[FloatArray, FloatArray]:
     return bounds.ends
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     case=st.lists(cases(), min_size=1, max_size=2),
     cutoff=st.integers(1, 6),

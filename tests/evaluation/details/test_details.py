@@ -53,6 +53,7 @@ from tests.evaluation.details.cases import (
     make_case,
     make_system,
 )
+from tests.examples import examples
 from tests.tiny import DATASET, EXPERIMENT, edit
 
 
@@ -163,7 +164,7 @@ def collect(case: Case, config: dict[str, Any]) -> tuple[AlignedRuns, RankCollec
 
 
 @pytest.mark.parametrize("config", SYSTEMS, ids=str)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12))
 @given(case=CASES)
 def test_ranks_of_relevant_documents(case: Case, config: dict[str, Any]) -> None:
     runs, collected = collect(case, config)
@@ -186,7 +187,7 @@ def test_ranks_of_relevant_documents(case: Case, config: dict[str, Any]) -> None
     assert sorted(rows) == sorted(expected)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(case=CASES)
 def test_ranks_in_the_sources(case: Case) -> None:
     runs = case.align()
@@ -200,7 +201,7 @@ def test_ranks_in_the_sources(case: Case) -> None:
 
 
 @pytest.mark.parametrize("config", SYSTEMS, ids=str)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12))
 @given(case=CASES)
 def test_top_documents_are_the_beginnings_of_the_lists(case: Case, config: dict[str, Any]) -> None:
     runs, collected = collect(case, config)
@@ -236,6 +237,7 @@ def describe_all(config: dict[str, Any]) -> str:
     return json.dumps([*tables, collected.unjudged], default=lambda a: np.round(a, 12).tolist())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", SYSTEMS, ids=str)
 def test_a_large_collection_is_measured_block_by_block(
     config: dict[str, Any], monkeypatch: pytest.MonkeyPatch
@@ -410,7 +412,7 @@ def overlap_of(case: Case, depth: int) -> SourceOverlap:
     return measure_overlap(runs, ranks, depth)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(st.builds(make_case, st.integers(0, 10**6)), st.integers(1, 12))
 def test_overlap(case: Case, depth: int) -> None:
     found = overlap_of(case, depth)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusion_bench.errors import FusionBenchError
@@ -121,7 +121,6 @@ def test_commands_that_do_not_end_are_an_error(monkeypatch: pytest.MonkeyPatch) 
     st.sampled_from([1, 2, 3]),
     st.sampled_from([0.05, 0.025]),
 )
-@settings(deadline=None)
 def test_the_slow_rule_decides_as_the_gate_decides(
     differences: list[float], max_drop: float, first: int, level: float
 ) -> None:

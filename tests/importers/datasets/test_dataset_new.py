@@ -62,7 +62,7 @@ def test_a_list_without_answers(files: list[str], capsys: Capture) -> None:
 
 def test_the_dataset_is_ready(files: list[str], capsys: Capture) -> None:
     assert main([*files, "--documents", "documents.jsonl"]) == 0
-    assert "eval datasets/mine/experiment.yaml" in capsys.readouterr().out
+    assert "eval datasets/mine/" in capsys.readouterr().out
     assert main(("dataset", "check", "datasets/mine/dataset.yaml")) == 0
     assert "documents: documents.jsonl" in Path("datasets/mine/dataset.yaml").read_text()
     assert main(("eval", "datasets/mine/experiment.yaml", "--no-plots", "--no-html")) == 0
@@ -72,7 +72,7 @@ def test_without_its_check_the_dataset_is_ready_too(files: list[str], capsys: Ca
     assert main([*files, "--no-check"]) == 0
     out = capsys.readouterr().out
     assert "not checked: " in out
-    assert "eval datasets/mine/experiment.yaml" in out
+    assert "eval datasets/mine/" in out
     assert main(("dataset", "check", "datasets/mine/dataset.yaml")) == 0
     assert main(("eval", "datasets/mine/experiment.yaml", "--no-plots", "--no-html")) == 0
 
@@ -100,7 +100,7 @@ def test_nothing_is_judged_yet(files: list[str], capsys: Capture) -> None:
     out = capsys.readouterr().out
     assert "lists answer: a 4, b 4." in out
     assert "Documents without a text: a 1, b 1." in out
-    assert "judge datasets/mine --max-grade 3" in out
+    assert "datasets/mine --max-grade 3" in out
     assert "qrels" not in yaml.safe_load(Path("datasets/mine/dataset.yaml").read_text())
     assert main(("judge", "datasets/mine", "--max-grade", "3", "--list")) == 0
     assert "q1\td" in capsys.readouterr().out

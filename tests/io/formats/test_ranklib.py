@@ -35,7 +35,7 @@ def test_a_line_without_a_document_or_of_another_format(line: str, tmp_path: Pat
 
 
 def test_judgments_are_no_run(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="a ranked list is needed"):
+    with pytest.raises(DataError, match="ranked list is needed"):
         load_run(written(tmp_path / "a.txt", LINES))
 
 

@@ -15,6 +15,7 @@ from fusion_bench.errors import DataError
 from fusion_bench.io.formats import text_tables
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.io.raw_files import FileLayout, Kind, RawTable
+from tests.examples import examples
 
 # ── the fast and the plain reader
 
@@ -167,7 +168,7 @@ def write_dialect(run: dict[str, dict[str, float]], dialect: str, draw: st.DataO
 
 
 @pytest.mark.parametrize("dialect", ["trec", "msmarco", "csv", "tsv", "semicolon", "bars", "jsonl"])
-@settings(max_examples=150, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=examples(150), suppress_health_check=list(HealthCheck))
 @given(run=runs(), data=st.data())
 def test_rows_of_every_dialect_come_back(
     dialect: str, run: dict[str, dict[str, float]], data: st.DataObject, tmp_path: Path

@@ -26,13 +26,13 @@ def test_a_table_in_any_unicode_with_its_mark(name: str, encoding: str, tmp_path
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16-le", "utf-16-be"])
 def test_another_encoding_is_named_and_read_by_its_name(encoding: str, tmp_path: Path) -> None:
     path = written(tmp_path / "q.csv", JUDGED.encode(encoding))
-    with pytest.raises(DataError, match="save as CSV UTF-8, or give --encoding ") as caught:
+    with pytest.raises(DataError, match=r"CSV UTF-8, .* --encoding ") as caught:
         load_qrels(path)
     assert f"--encoding {encoding} " in str(caught.value)
     read_csv, read_trec = text_tables.read_delimited, text_tables.read_trec
     table = read_csv(path, "qrels", has_ranks=False, columns={}, encoding=encoding)
     assert table.documents in (["ä1", "d2"], ("ä1", "d2"))
-    with pytest.raises(DataError, match=r"q\.csv: unknown encoding 'cp9999'"):
+    with pytest.raises(DataError, match="encoding 'cp9999'"):
         read_csv(path, "qrels", has_ranks=False, columns={}, encoding="cp9999")
     path = written(tmp_path / "q.trec", "q1 0 ä1 2\nq1 0 d2 0\n".encode(encoding))
     table = read_trec(path, "qrels", has_ranks=False, columns={}, encoding=encoding)
@@ -41,7 +41,7 @@ def test_another_encoding_is_named_and_read_by_its_name(encoding: str, tmp_path:
 
 def test_bytes_that_are_no_text_get_no_encoding_proposed(tmp_path: Path) -> None:
     path = written(tmp_path / "q.csv", b"\x81\x8d\xff")
-    with pytest.raises(DataError, match="a plain or gzip text file is needed"):
+    with pytest.raises(DataError, match="plain or gzip text"):
         load_qrels(path)
 
 
@@ -53,7 +53,7 @@ def test_empty_rows_and_cells_of_a_spreadsheet(tmp_path: Path) -> None:
     assert read_raw_table(path, "qrels").notes == (
         "Rows without a grade are left out as unjudged: 2 of 4.",
     )
-    with pytest.raises(DataError, match=r"q\.csv:1: each grade is blank"):
+    with pytest.raises(DataError, match=r"q\.csv:1: .*blank"):
         load_qrels(written(path, "query,document,rating\nq1,d1,\n"))
     with pytest.raises(DataError, match=r"a\.csv:3: score ''"):
         load_run(written(tmp_path / "a.csv", "query,document,score\nq1,d1,1\nq1,d2,\n"))
@@ -62,8 +62,8 @@ def test_empty_rows_and_cells_of_a_spreadsheet(tmp_path: Path) -> None:
 def test_judgments_of_pairs_have_grade_1(tmp_path: Path) -> None:
     path = written(tmp_path / "q.csv", "query,document\nq1,d1\nq1,d2\n")
     assert load_qrels(path).to_dict() == {"q1": {"d1": 1, "d2": 1}}
-    assert "each pair has grade 1" in read_raw_table(path, "qrels").notes[0]
-    with pytest.raises(DataError, match="no column for the score"):
+    assert "has grade 1" in read_raw_table(path, "qrels").notes[0]
+    with pytest.raises(DataError, match="column for the score"):
         load_run(path)
 
 
@@ -79,5 +79,5 @@ def test_a_column_of_distances_is_better_where_it_is_smaller(name: str, tmp_path
 @pytest.mark.parametrize("delimiter", [";", "\t"])
 def test_thousands_beside_whole_numbers_are_refused(delimiter: str, tmp_path: Path) -> None:
     text = "query;document;score\nq1;a;999\nq1;b;1,234\n".replace(";", delimiter)
-    with pytest.raises(DataError, match=r"a\.csv:3: '1,234' may be thousands"):
+    with pytest.raises(DataError, match=r"a\.csv:3: '1,234' .*thousands"):
         load_run(written(tmp_path / "a.csv", text))

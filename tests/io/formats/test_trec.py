@@ -280,6 +280,7 @@ def test_what_could_be_read_two_ways_is_an_error(text: str, message: str, tmp_pa
     assert message in str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "extra", ["# a comment\n", "# six words that say what\n", "q2 Q0 d4 2 6 my tag\n"]
 )
@@ -314,7 +315,7 @@ def test_a_large_run_is_read_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         path = written(tmp_path / name, RUN_OF_MSMARCO.replace("\t", separator))
         assert load_run(path).to_dict() == FOUND_OF_MSMARCO
     path = written(tmp_path / "run.txt", RUN_OF_MSMARCO.replace("1\t700\t1", "1\t700\t3"))
-    with pytest.raises(DataError, match=r"run\.txt: the third column"):
+    with pytest.raises(DataError, match=r"run\.txt: the third"):
         load_run(path)
 
 

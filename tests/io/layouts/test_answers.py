@@ -74,7 +74,7 @@ def test_a_list_of_a_folder_is_of_the_query_that_its_file_names(tmp_path: Path) 
         written(tmp_path / "q1.json", json.dumps({**inner, "hits": LIST}))
         assert load_run(tmp_path).to_dict() == {"q1": FOUND}
     written(tmp_path / "q1.json", json.dumps({"qid": "q7", "hits": LIST}))
-    with pytest.raises(DataError, match=r"/q1\.json: qid 'q7' is not the name of the file, 'q1'"):
+    with pytest.raises(DataError, match=r"/q1\.json: qid 'q7' .*'q1'"):
         load_run(tmp_path)
     written(tmp_path / "q1.json", "{}")
     with pytest.raises(DataError, match=r"/q1\.json: "):
@@ -186,7 +186,7 @@ def test_a_list_of_ids_is_binary_gold_and_other_layouts_name_what_they_hold(tmp_
     gold = written(tmp_path / "gold.json", '{"q1": ["d1", "d2"]}')
     assert load_qrels(gold).to_dict() == {"q1": {"d1": 1, "d2": 1}}
     request = {"requests": [{"id": "q1", "ratings": [{"_id": "d1", "rating": 2}]}]}
-    assert "and a ranked list is needed" in refuse(tmp_path / "a.json", request)
+    assert "ranked list is needed" in refuse(tmp_path / "a.json", request)
 
 
 def test_a_file_of_no_known_layout_points_to_the_table(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_a_batch_of_any_layout_is_read(tmp_path: Path, answer: object, key: str)
         "q2": ["d1", "d3"],
     }
     path.write_text(json.dumps({**batch, "queries": ["q1", "q1"]}))
-    with pytest.raises(DataError, match="the query 'q1' has 2 answers"):
+    with pytest.raises(DataError, match="'q1' has 2 answers"):
         load_run(path, name="a")
     path.write_text(json.dumps({**batch, key: [answer, {"error": "late"}]}))
     with pytest.raises(DataError, match="states an error"):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
@@ -108,7 +108,6 @@ def test_nothing_is_left_to_a_script(name: str, monkeypatch: pytest.MonkeyPatch)
     assert compute_measures([parse_measure(name)], built.runs, built.positions)[0, 0] > 0
 
 
-@settings(deadline=None, max_examples=30)
 @given(cases(lowest_grade=0))
 def test_the_engine_agrees_with_ir_measures_on_every_query(case: Case) -> None:
     built = build(case)
@@ -137,7 +136,6 @@ def test_the_engine_agrees_with_ir_measures_on_long_lists(levels: int) -> None:
         assert found[m].tolist() == pytest.approx(per_query(measure.name, built), abs=near), measure
 
 
-@settings(deadline=None, max_examples=30)
 @given(cases(lowest_grade=0))
 def test_other_names_are_what_ir_measures_says(case: Case) -> None:
     built = build(case)
@@ -148,7 +146,6 @@ def test_other_names_are_what_ir_measures_says(case: Case) -> None:
         assert found[m].tolist() == pytest.approx(per_query(name, built), abs=1e-12), name
 
 
-@settings(deadline=None, max_examples=30)
 @given(cases(lowest_grade=0))
 def test_judged_only_done_here_is_that_of_ir_measures(case: Case) -> None:
     built = build(case)

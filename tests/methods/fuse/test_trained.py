@@ -24,6 +24,7 @@ from fusion_bench.methods.fuse.learned import (
     candidate_features,
     fit_logistic,
 )
+from tests.examples import examples
 from tests.methods.fuse.trained_cases import (
     OPTIONS,
     SOURCES,
@@ -321,7 +322,7 @@ def fit_half(config: dict[str, Any], runs: AlignedRuns) -> tuple[AlignedRuns, An
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(seed=st.integers(0, 10_000), relevance=st.integers(1, 2), depth=st.integers(1, 15))
 def test_equals_the_slow_loop(
     config: dict[str, Any], seed: int, relevance: int, depth: int
@@ -343,7 +344,7 @@ def test_equals_the_slow_loop(
         assert value == pytest.approx(expected, rel=1e-12, abs=1e-14)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(seed=st.integers(0, 10_000), depth=st.integers(1, 60))
 def test_seg_fuse_equals_the_slow_loop(seed: int, depth: int) -> None:
     lists = make_lists(seed, depth=depth, documents=70)

@@ -67,6 +67,7 @@ def test_no_traceback_with_all_its_variables_holds_the_key(
     assert_clean(repr(asked).encode() + asked.model_dump_json().encode(), "a configuration")
 
 
+@pytest.mark.slow
 def test_a_server_that_sends_the_key_back_is_not_repeated(tmp_path: Path) -> None:
     """A whole run at debug level, with an error and a model name that quote the key."""
     make(tmp_path)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
@@ -22,7 +22,6 @@ def test_documents_are_cut_at_tokens() -> None:
     assert Truncation(None).label == "none"
 
 
-@settings(max_examples=40)
 @given(st.text(max_size=60), st.integers(1, 20))
 def test_what_is_kept_is_a_beginning_that_fits(text: str, tokens: int) -> None:
     kept = Truncation(tokens)(text)

@@ -123,7 +123,7 @@ def test_an_experiment_compares_them(
     command = ["eval", "types.yaml", "--no-plots", "--json"]
     assert main(command) == 2
     message = json.loads(capsys.readouterr().out)["error"]["message"]
-    assert "tiny has a 'predicted_type'" in message
+    assert "a 'predicted_type'" in message
     assert main(["fuse", "types.yaml", "--system", "predicted", "--out", "x.trec"]) == 2
     queries = Path("datasets/tiny/queries.jsonl")
     before = load_dataset(Path("datasets/tiny/dataset.yaml")).fingerprint

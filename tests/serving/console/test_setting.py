@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusion_bench.data.aligned_runs import AlignedRuns
@@ -85,7 +85,6 @@ def test_any_order_of_movements(native: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(setting, "KINDS_KEPT", 4)
     monkeypatch.setattr(setting, "VALUES_KEPT", 3)
 
-    @settings(max_examples=40, deadline=None)
     @given(st.fixed_dictionaries(CONTROLS), MOVEMENTS)
     def check(values: dict[str, Any], movements: list[tuple[str, Any]]) -> None:
         evaluator = SystemEvaluator(replace(made_runs()), MEASURES)

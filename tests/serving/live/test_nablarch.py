@@ -203,7 +203,7 @@ def test_a_provider_without_its_key_is_not_configured(
 def test_without_any_key_the_error_names_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("JINA_API_KEY", "COHERE_API_KEY"):
         monkeypatch.delenv(name)
-    with pytest.raises(ConfigError, match="JINA_API_KEY is not set"), Pipeline.profile("nablarch"):
+    with pytest.raises(ConfigError, match="JINA_API_KEY"), Pipeline.profile("nablarch"):
         pass
 
 

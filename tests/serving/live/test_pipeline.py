@@ -322,6 +322,7 @@ with fb.Pipeline({"runs": ["s"]}) as pipeline:
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_search_and_the_process() -> None:
     words = [sys.executable, "-c", CTRL_C]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
@@ -780,6 +781,7 @@ def search_and_report(keys: Mapping[str, Any], provider: Mapping[str, Any] | Non
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["jina", "chat", "tei"])
 def test_a_reranker_behind_http(method: str) -> None:
     with serving(Loopback(method)) as state:
@@ -790,6 +792,7 @@ def test_a_reranker_behind_http(method: str) -> None:
     assert found[1:] == ["", []]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "keys",
     [{}, {"fusion": "log_odds"}],
@@ -809,6 +812,7 @@ def replay_of(path: Path) -> Replay:
     return Replay.load(path)
 
 
+@pytest.mark.slow
 def test_every_collection_with_an_experiment_is_replayed() -> None:
     named = {
         name
@@ -819,6 +823,7 @@ def test_every_collection_with_an_experiment_is_replayed() -> None:
     assert {path.parent.name for path in SYSTEMS} == named & shipped >= {"attack"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("path", SYSTEMS, ids=lambda path: path.parent.name)
 def test_the_live_order_is_that_of_eval(path: Path, part: int) -> None:
@@ -834,6 +839,7 @@ def test_the_live_order_is_that_of_eval(path: Path, part: int) -> None:
     assert different == {}
 
 
+@pytest.mark.slow
 def test_trained_parts_are_out_of_fold_in_both() -> None:
     path = ROOT / "datasets/attack/dataset.yaml"
     replay = replay_of(path)

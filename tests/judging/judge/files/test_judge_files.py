@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusion_bench.data.qrels import Qrels
@@ -114,7 +114,6 @@ def sheet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("sheets") / "sheet.csv"
 
 
-@settings(max_examples=60, deadline=None)
 @given(query=IDS, document=IDS, note=st.text("a=+-@'", max_size=5), grade=st.integers(0, 2))
 def test_ids_that_look_like_formulas_come_back(
     sheet: Path, query: str, document: str, note: str, grade: int

@@ -103,7 +103,7 @@ def test_the_files_are_named_in_the_dataset(
     add_judge(write_config(tmp_path, server), server, "'no'", "price: {}")
     write_judgments(folder)
     assert main(JUDGE) == 0
-    assert "names what was written" in capsys.readouterr().out
+    assert "what was written" in capsys.readouterr().out
     assert main(["grades", "agreement", "mine", "--json"]) == 0
     compared = json.loads(capsys.readouterr().out)["comparisons"]
     pairs = {(each["reference"], each["judge"]): each["pairs"] for each in compared}

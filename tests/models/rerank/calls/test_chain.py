@@ -29,6 +29,7 @@ from fusion_bench.models.rerank_config import BreakerRules, RerankSettings
 from fusion_bench.models.reranker_protocol import Identity, Reply
 from fusion_bench.models.rerankers import Provider, providers
 from fusion_bench.util.calls import RateLimiter
+from tests.examples import examples
 from tests.models.rerank.server import Loopback, plain_score, serving
 from tests.models.rerank.standing_clock import StandingClock
 
@@ -527,7 +528,7 @@ class Written(RuleBasedStateMachine):
         assert self.breaker.phase == self.phase
 
 
-Written.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+Written.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=40)
 TestWritten = Written.TestCase
 
 
