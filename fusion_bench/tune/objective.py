@@ -13,7 +13,6 @@ from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -183,28 +182,6 @@ def express_in_engine(
     return experiment.model_copy(
         update={"systems": {**experiment.systems, system.name: translation.system}}
     )
-
-
-def _engine_ranges(
-    system: System, tuning: TuneSettings
-) -> Mapping[str, ParameterRange | Literal["own"]] | None:
-    """The ranges to search; for an engine, by default the choice among its methods."""
-    if tuning.engine is None or tuning.parameters is not None or system.class_configs is not None:
-        return tuning.parameters
-    methods = []
-    for name in system.fusions.load_built_in():
-        with contextlib.suppress(FusionBenchError):  # a method that needs what only a user can name
-            roles = [frozenset[str]() for _ in system.runs]
-            space.with_fusion(system, name).check_sources(system.runs, roles)
-            methods.append(name)
-    if len(methods) < 2:
-        return None
-    ranges: dict[str, ParameterRange | Literal["own"]] = {
-        "fusion.method": ParameterRange(choices=tuple(methods))
-    }
-    if system.blend.space():
-        ranges["blend"] = "own"
-    return ranges
 
 
 def source_roles(system: System, runs: AlignedRuns) -> space.SourceRoles:
@@ -479,8 +456,20 @@ def create_objective(
             where=source.where(("tune", "measure")),
         )
     roles = source_roles(system, task.runs)
+    ranges = tuning.parameters
+    if tuning.engine is not None and ranges is None and system.class_configs is None:
+        methods = []  # the choice among those of the engine
+        for name in system.fusions.load_built_in():
+            with contextlib.suppress(FusionBenchError):  # it needs what only a user can name
+                no_roles = [frozenset[str]() for _ in system.runs]
+                space.with_fusion(system, name).check_sources(system.runs, no_roles)
+                methods.append(name)
+        if len(methods) > 1:
+            ranges = {"fusion.method": ParameterRange(choices=tuple(methods))}
+            if system.blend.space():
+                ranges = {**ranges, "blend": "own"}
     try:
-        parameters = space.build_search_space(system, _engine_ranges(system, tuning), roles)
+        parameters = space.build_search_space(system, ranges, roles)
     except ConfigError as error:
         raise ConfigError(f"{source.where(('tune', 'parameters'))}: {error}") from None
     return TuningObjective(

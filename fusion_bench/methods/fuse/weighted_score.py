@@ -33,22 +33,6 @@ from fusion_bench.methods.normalize._base import normalizers
 TOPS_KEPT = 4
 
 
-def _search_parameters(path: str) -> tuple[Parameter, ...]:
-    """The choice of a normalizer, and what each of them can be tuned by.
-
-    Args:
-        path: Of the field that holds it.
-    """
-    built_in = normalizers.load_built_in()
-    models = {name: model for name, model in built_in.items() if model.searched}
-    scales = [
-        parameter.add_prefix(path).add_condition(f"{path}.method", name)
-        for name, model in models.items()
-        for parameter in model(method=name).space()
-    ]
-    return (choice(f"{path}.method", *models), *scales)
-
-
 class ScoreFusion(TermFusion):
     """A fusion of normalized scores.
 
@@ -59,8 +43,16 @@ class ScoreFusion(TermFusion):
     normalize: AnyNormalizer = linear.RawScores()
 
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
-        """What the method has, and the normalizer with its space."""
-        return (*super().space(sources), *_search_parameters("normalize"))
+        """Return the method's own parameters, the choice of a normalizer, and those of each."""
+        path = "normalize"
+        built_in = normalizers.load_built_in()
+        models = {name: model for name, model in built_in.items() if model.searched}
+        scales = (
+            parameter.add_prefix(path).add_condition(f"{path}.method", name)
+            for name, model in models.items()
+            for parameter in model(method=name).space()
+        )
+        return (*super().space(sources), choice(f"{path}.method", *models), *scales)
 
     @property
     def keeps_single_list(self) -> bool:

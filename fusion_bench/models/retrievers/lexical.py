@@ -84,7 +84,6 @@ class BM25Index:
         documents: Document id → text; columns of :meth:`scores` follow its order.
         k1: How soon further occurrences of a word stop counting.
         b: How much long documents are held back, 0 = not at all, 1 = in full proportion.
-        method: The variant of the formula, as bm25s names it; ``lucene`` has no negative scores.
         language: Stemmer and stopword list.
         tokens: What a token is.
 
@@ -99,7 +98,6 @@ class BM25Index:
         *,
         k1: float = 1.5,
         b: float = 0.75,
-        method: str = "lucene",
         language: str = "english",
         tokens: Tokens = "stem",
     ) -> None:
@@ -109,8 +107,9 @@ class BM25Index:
         words = self._tokenize(list(documents.values()))
         if not any(words):
             raise DataError(f"no word to index in {len(self.ids)} documents")
-        # float64: with bm25s's float32 the last printed decimal would depend on the machine.
-        self._index = bm25s.BM25(k1=k1, b=b, method=method, dtype="float64")
+        # The variant "lucene" has no negative scores. With bm25s's float32 the last printed decimal
+        # would depend on the machine.
+        self._index = bm25s.BM25(k1=k1, b=b, method="lucene", dtype="float64")
         self._index.index(words, show_progress=False)
 
     def scores(self, queries: Sequence[str]) -> FloatArray:
