@@ -17,10 +17,10 @@ from pathlib import Path
 from benchmarks.studies.leaderboard.methods import ROOT
 from benchmarks.studies.study import parse_options
 from benchmarks.table import replace_between_marks
+from fusion_bench.evaluation.diagnosis import FailureCount, diagnose_experiment
 from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.explain.diagnosis import FailureCount, diagnose_experiment
 from fusion_bench.report.tuning_records import ThresholdReport, ThresholdRule, TuningReport
 from fusion_bench.util.formatting import format_interval, format_number, format_p_value
 

@@ -20,10 +20,10 @@ from fusion_bench.config.plugins import refuse_references
 from fusion_bench.config.yaml_files import Source, read_yaml
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.details.relevant_ranks import list_relevant, take_relevant
+from fusion_bench.evaluation.failures import TOP, rank_stages
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.overrides import apply_overrides
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.failures import TOP, rank_stages
 from fusion_bench.io.campaign_ledger import CampaignEvent, make_event
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.ranking.collapse import add_system_parents, collapse_pool

@@ -377,7 +377,7 @@ def unjudged_command(options: UnjudgedOptions) -> None:
         fusion-bench dataset unjudged experiments/mine.yaml > to-judge.tsv
         fusion-bench dataset unjudged experiments/mine.yaml --system rrf --depth 5 --json
     """
-    from fusion_bench.explain.diagnosis import list_unjudged_documents
+    from fusion_bench.evaluation.diagnosis import list_unjudged_documents
 
     documents = options.run(list_unjudged_documents)
     if options.json:
@@ -488,7 +488,7 @@ RECORDS: Final = {
     "tuning": "fusion_bench.report.tuning_records:TuningReport",
     "gate": "fusion_bench.gate.result:GateVerdict",
     "baseline": "fusion_bench.gate.baseline:Baseline",
-    "diagnosis": "fusion_bench.explain.diagnosis:Diagnosis",
+    "diagnosis": "fusion_bench.evaluation.diagnosis:Diagnosis",
     "threshold": "fusion_bench.evaluation.thresholds:ThresholdReport",
     "lint": "fusion_bench.checks.lint:LintReport",
     "export": "fusion_bench.evaluation.export_records:ExportReport",

@@ -51,7 +51,7 @@ def command(options: DiagnoseOptions) -> None:
         fusion-bench diagnose experiments/mine.yaml --set baseline=reranked --json
     """
     from fusion_bench.cli.application.next_steps import after_diagnose
-    from fusion_bench.explain.diagnosis import diagnose_experiment
+    from fusion_bench.evaluation.diagnosis import diagnose_experiment
     from fusion_bench.report.diagnosis_page import build_diagnosis_page
     from fusion_bench.report.write import write_record
 

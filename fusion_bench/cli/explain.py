@@ -45,7 +45,7 @@ def command(options: ExplainOptions) -> None:
         fusion-bench explain experiments/mine.yaml q17 doc42 --against doc7 --json
     """
     from fusion_bench.cli.application.next_steps import after_explain
-    from fusion_bench.explain.explanation import explain_query
+    from fusion_bench.evaluation.explanation import explain_query
     from fusion_bench.report.explanation_page import explain_documents
 
     document = options.document

@@ -16,10 +16,10 @@ from fusion_bench.checks.query_warnings import find_near_duplicates
 from fusion_bench.checks.records import NearDuplicates
 from fusion_bench.data.ordering import NOISE
 from fusion_bench.errors import UnknownNameError
+from fusion_bench.evaluation.explanation import Explanation, ScoreTrace, explain_ranking
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.settings import GatePolicy, Guard
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.explanation import Explanation, ScoreTrace, explain_ranking
 from fusion_bench.gate.answers import check_false_answers
 from fusion_bench.gate.baseline import (
     Baseline,

@@ -10,8 +10,7 @@ from typing import TypeAlias
 
 from fusion_bench.checks.collection_warnings import find_warnings, warn_settings
 from fusion_bench.checks.records import DataWarning
-from fusion_bench.evaluation.report_records import format_scope
-from fusion_bench.explain.diagnosis import (
+from fusion_bench.evaluation.diagnosis import (
     ChangeRecord,
     DiagnosedCollection,
     Diagnosis,
@@ -19,7 +18,8 @@ from fusion_bench.explain.diagnosis import (
     FailureRecord,
     SystemDiagnosis,
 )
-from fusion_bench.explain.failures import KINDS, FailureKind
+from fusion_bench.evaluation.failures import KINDS, FailureKind
+from fusion_bench.evaluation.report_records import format_scope
 from fusion_bench.report.answer_texts import DIFFERENCE
 from fusion_bench.report.data_warnings import judge_section, list_findings
 from fusion_bench.report.page import (

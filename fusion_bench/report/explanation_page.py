@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-from fusion_bench.explain.explanation import (
+from fusion_bench.evaluation.explanation import (
     BlendTrace,
     Explanation,
     ScoreTerm,

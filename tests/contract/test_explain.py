@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from fusion_bench.evaluation.details.top_documents import Contributions, list_contributions
-from fusion_bench.experiment.system import System
-from fusion_bench.explain.explanation import (
+from fusion_bench.evaluation.explanation import (
     ScoreTrace,
     explain_order,
     explain_ranking,
     format_apart,
 )
+from fusion_bench.experiment.system import System
 from fusion_bench.ranking.system_ranking import rank_candidates
 from tests.contract.cases import (
     DATASETS,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.explain.failures import KINDS
+from fusion_bench.evaluation.failures import KINDS
 from tests.commands import leaf_commands, next_commands
 from tests.diagnose_cases import EXPERIMENT, make_project
 from tests.shipped_schemas import check_record

@@ -15,14 +15,14 @@ from fusion_bench.cli.dataset import build_dataset_table, build_list_tables
 from fusion_bench.cli.methods import build_connector_table, build_method_table
 from fusion_bench.engines.connectors._base import list_connectors
 from fusion_bench.evaluation.compared_reports import compare_reports
+from fusion_bench.evaluation.diagnosis import diagnose_experiment
+from fusion_bench.evaluation.explanation import explain_query
+from fusion_bench.evaluation.failures import KINDS
 from fusion_bench.evaluation.in_memory import compare_files
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.evaluation.starter import RerankFile, StarterInput, compare_starter_systems
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.method_table import list_methods
-from fusion_bench.explain.diagnosis import diagnose_experiment
-from fusion_bench.explain.explanation import explain_query
-from fusion_bench.explain.failures import KINDS
 from fusion_bench.gate.baseline_files import read_baseline
 from fusion_bench.gate.formats import build_update_page
 from fusion_bench.gate.page import build_gate_page

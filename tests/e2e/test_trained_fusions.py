@@ -8,8 +8,8 @@ import pytest
 from fusion_bench import fuse
 from fusion_bench.cli import main
 from fusion_bench.errors import AlignmentError
+from fusion_bench.evaluation.explanation import explain_query
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.explain.explanation import explain_query
 from tests import tiny
 
 

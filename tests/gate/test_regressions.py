@@ -7,8 +7,8 @@ import pytest
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
+from fusion_bench.evaluation.explanation import Explanation, explain_ranking
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.explanation import Explanation, explain_ranking
 from fusion_bench.gate.comparison import explain_move
 
 LISTS = {

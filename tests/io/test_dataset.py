@@ -13,8 +13,8 @@ from fusion_bench.checks.dataset_facts import dataset_notices, describe_dataset
 from fusion_bench.config.models import StrictModel
 from fusion_bench.data.document_rows import COLUMN_NAMES, QRELS_ROLES, RUN_ROLES
 from fusion_bench.errors import AlignmentError, ConfigError, DataError, UnknownNameError
+from fusion_bench.evaluation.explanation import explain_query
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.explain.explanation import explain_query
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_cache import Cache
 from fusion_bench.io.dataset_config import (

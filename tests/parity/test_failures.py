@@ -12,8 +12,8 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.evaluation.details.relevant_ranks import list_relevant
+from fusion_bench.evaluation.failures import find_failures, rank_stages
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.failures import find_failures, rank_stages
 from fusion_bench.io.load_records import load_qrels, load_run
 from tests.parity.data import parity_data
 

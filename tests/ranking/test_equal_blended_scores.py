@@ -16,8 +16,8 @@ from fusion_bench.data.ordering import IntArray, score_keys
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError
+from fusion_bench.evaluation.explanation import explain_ranking
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.explanation import explain_ranking
 from fusion_bench.measures import compute_measures, parse_measure, tie_sensitivity
 from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.ranking.batch_engine import BatchResult, evaluate_batch

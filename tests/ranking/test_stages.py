@@ -15,9 +15,9 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.evaluation.assessment import assess_system
+from fusion_bench.evaluation.explanation import explain_ranking
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.explanation import explain_ranking
 from fusion_bench.measures import parse_measure
 from fusion_bench.methods.fuse import CrossFitted
 from fusion_bench.ranking import final_lists

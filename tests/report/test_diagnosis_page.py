@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from fusion_bench.evaluation.diagnosis import Diagnosis, diagnose_experiment
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.explain.diagnosis import Diagnosis, diagnose_experiment
 from fusion_bench.report.diagnosis_page import build_diagnosis_page
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Page, Section, Table

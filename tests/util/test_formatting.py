@@ -9,7 +9,7 @@ from fusion_bench.config.yaml_files import format_compact_yaml
 from fusion_bench.data.qrels import UnmatchedId, find_unmatched_ids, format_unmatched_ids
 from fusion_bench.data.read_options import NUMBER_CHARACTERS
 from fusion_bench.errors import did_you_mean
-from fusion_bench.explain.explanation import format_apart
+from fusion_bench.evaluation.explanation import format_apart
 from fusion_bench.util.formatting import (
     GREATEST,
     escape_control_chars,

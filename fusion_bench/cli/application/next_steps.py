@@ -18,13 +18,13 @@ from fusion_bench.util.files import baseline_path, resolve_path, show_path
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.compared_reports import CollectionComparison
+    from fusion_bench.evaluation.diagnosis import Diagnosis
+    from fusion_bench.evaluation.explanation import Explanation
+    from fusion_bench.evaluation.failures import FailureKind
     from fusion_bench.evaluation.report_file import Report
     from fusion_bench.evaluation.report_records import Collection
     from fusion_bench.evaluation.starter_systems import StarterSystems
     from fusion_bench.experiment.experiment import Experiment
-    from fusion_bench.explain.diagnosis import Diagnosis
-    from fusion_bench.explain.explanation import Explanation
-    from fusion_bench.explain.failures import FailureKind
     from fusion_bench.gate.inputs import GateInputs
     from fusion_bench.gate.result import GateVerdict
     from fusion_bench.report.tuning_records import TuningReport
@@ -387,7 +387,7 @@ def after_diagnose(
         dataset: The first diagnosed dataset, as the experiment names it; None = it has one only.
         listed: The kind that was asked for; None = any.
     """
-    from fusion_bench.explain.diagnosis import find_worst_failure
+    from fusion_bench.evaluation.diagnosis import find_worst_failure
 
     worst = find_worst_failure(diagnosis.collections[0], listed)
     if worst is None:

@@ -21,10 +21,10 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.query_splits import QuerySplit
 from fusion_bench.errors import ConfigError, FusionBenchError, UnknownNameError
+from fusion_bench.evaluation.explanation import Explanation, ScoreTrace, explain_ranking
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.explanation import Explanation, ScoreTrace, explain_ranking
 from fusion_bench.gate.comparison import explain_move
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.json_objects import query_excerpt, read_titles

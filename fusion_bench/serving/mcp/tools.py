@@ -28,11 +28,11 @@ from fusion_bench.config.options import read_attributes
 from fusion_bench.engines.export import export_experiment
 from fusion_bench.engines.options import ExportOptions
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluation.diagnosis import diagnose_experiment
+from fusion_bench.evaluation.explanation import explain_query
 from fusion_bench.evaluation.run_experiment import run_experiment, select_systems
 from fusion_bench.experiment import method_table
 from fusion_bench.experiment.dialect import find_engine
-from fusion_bench.explain.diagnosis import diagnose_experiment
-from fusion_bench.explain.explanation import explain_query
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.page import build_gate_page
 from fusion_bench.gate.run import run_gate

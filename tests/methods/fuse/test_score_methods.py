@@ -12,8 +12,8 @@ from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError
+from fusion_bench.evaluation.explanation import explain_ranking
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.explanation import explain_ranking
 from fusion_bench.methods.fuse import fusions
 from tests.oracle.score_methods import METHODS
 

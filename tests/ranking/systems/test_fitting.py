@@ -8,8 +8,8 @@ import pytest
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError
 from fusion_bench.evaluation.assessment import assess_system
+from fusion_bench.evaluation.explanation import explain_ranking
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.explanation import explain_ranking
 from fusion_bench.measures import parse_measure
 from fusion_bench.methods.fuse import CrossFitted, Trainable
 from fusion_bench.ranking.final_lists import align_all_queries, make_final_lists, rank_queries

@@ -19,16 +19,7 @@ from fusion_bench.checks.unjudged import UNJUDGED_DEPTH
 from fusion_bench.config.json_records import ReportRecord
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.evaluation.details.relevant_ranks import list_relevant
-from fusion_bench.evaluation.prepared_dataset import EvaluationSet, collection_facts
-from fusion_bench.evaluation.report_file import ExperimentRecord
-from fusion_bench.evaluation.report_records import CollectionFacts, RankedDocument
-from fusion_bench.evaluation.run_experiment import (
-    prepare_datasets,
-    report_provenance,
-    select_systems,
-)
-from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.explain.failures import (
+from fusion_bench.evaluation.failures import (
     DEFINITIONS,
     FUSED_TOP,
     KINDS,
@@ -40,6 +31,15 @@ from fusion_bench.explain.failures import (
     find_failures,
     rank_stages,
 )
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet, collection_facts
+from fusion_bench.evaluation.report_file import ExperimentRecord
+from fusion_bench.evaluation.report_records import CollectionFacts, RankedDocument
+from fusion_bench.evaluation.run_experiment import (
+    prepare_datasets,
+    report_provenance,
+    select_systems,
+)
+from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.ranking.collapse import collapse_pool
 from fusion_bench.ranking.final_lists import list_parts
 from fusion_bench.stats.comparison import MeanDifference

@@ -17,17 +17,15 @@ from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.details.relevant_ranks import RelevantDocuments, list_relevant
-from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.experiment.system import System
-from fusion_bench.explain.diagnosis import (
+from fusion_bench.evaluation.diagnosis import (
     Diagnosis,
     FailureRecord,
     describe_system,
     diagnose_experiment,
     find_worst_failure,
 )
-from fusion_bench.explain.explanation import ScoreTrace, explain_ranking
-from fusion_bench.explain.failures import (
+from fusion_bench.evaluation.explanation import ScoreTrace, explain_ranking
+from fusion_bench.evaluation.failures import (
     FUSED_TOP,
     KINDS,
     LAST,
@@ -39,6 +37,8 @@ from fusion_bench.explain.failures import (
     find_failures,
     rank_stages,
 )
+from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.experiment.system import System
 from fusion_bench.stats.intervals import estimate_mean
 from tests.diagnose_cases import EXPERIMENT, make_project
 from tests.examples import examples

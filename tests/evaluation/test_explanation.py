@@ -12,8 +12,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.system import System
-from fusion_bench.explain.explanation import (
+from fusion_bench.evaluation.explanation import (
     Explanation,
     ScoreTerm,
     ScoreTrace,
@@ -22,6 +21,7 @@ from fusion_bench.explain.explanation import (
     rerank_formula,
     retrieval_formula,
 )
+from fusion_bench.experiment.system import System
 from fusion_bench.methods.blend import Fused
 
 RUNS = {

@@ -1,1 +1,0 @@
-"""Why a document has its score."""
