@@ -259,8 +259,8 @@ def _variance_factors(count: float, kurtosis: float | None) -> tuple[float, floa
     """Ends of the 95 % interval of the variance ÷ the variance (Bonett 2006, equation 1).
 
     In a long tail, about n ÷ kurtosis values make the variance, and a sample may lack the largest
-    ones. So for the upper end, the kurtosis is raised by 2·(kurtosis − 1) ÷ n, and the quantile is
-    Student's with n ÷ kurtosis − 1 degrees of freedom.
+    ones. So for the upper end, the kurtosis is multiplied by 1 + 2·(kurtosis − 1) ÷ n, and the
+    quantile is Student's with n ÷ kurtosis − 1 degrees of freedom.
     """
     from fusion_bench.util.special_functions import special  # late, as it is slow
 
@@ -272,7 +272,7 @@ def _variance_factors(count: float, kurtosis: float | None) -> tuple[float, floa
         correction * math.sqrt(max(each - (count - 3) / count, 0.0) / (count - 1))
         for each in (kurtosis, raised)
     )
-    freedom = count / raised - 1
+    freedom = count / kurtosis - 1
     upper = math.exp(t_quantile(freedom, 0.975) * high) if freedom > LEAST_FREEDOM else math.inf
     return correction * math.exp(-z * low), correction * upper
 
