@@ -369,6 +369,7 @@ class Dataset(TableView):
             return self
         return replace(self, parent_names={**self.parent_names, **names})
 
+    @cached_property
     def _parent_digests(self) -> dict[str, str]:
         """SHA-256 of the listed chunks and their parents, by each rule that a system needs."""
         digests, datasets = {}, (*self.repeats, *([self.refined] if self.refined else []))
@@ -482,7 +483,7 @@ class Dataset(TableView):
         Of groups those that were declared: found ones follow from the other parts.
         """
         known = _fingerprint_queries(self.qrels, self.declared)
-        parts = {"qrels": self.qrels.digest(), **known.parts, **self._parent_digests()}
+        parts = {"qrels": self.qrels.digest(), **known.parts, **self._parent_digests}
         for name, run in (*self._lists().items(), *self._later_lists()):
             parts[name] = run.digest()
         return parts if self.refined is None else parts | self.refined.refined_digests()
@@ -531,7 +532,7 @@ class Dataset(TableView):
             whole |= Fingerprint.of_table(name, run)
         if self.refined is not None:
             whole |= Fingerprint(self.refined.refined_digests())
-        return whole | Fingerprint(self._parent_digests())
+        return whole | Fingerprint(self._parent_digests)
 
     @property
     def fingerprint(self) -> str:
