@@ -284,191 +284,92 @@ WORDS: Final[tuple[Term, ...]] = (
     ),
 )
 
-#: What each fusion method and each blend does; other names include those of ``try``.
-METHODS: Final[tuple[Term, ...]] = (
-    Term(
-        "rrf",
-        "Each list gives a document w / (k + rank), and the sum decides. A greater k flattens "
-        "the difference between neighboring ranks; 60 is usual.",
-        ("RRF", "RRF v1"),
-    ),
-    Term(
-        "rrf_v2",
-        "RRF in which the lists of role question, asked with the user's own words, count twice. "
-        "A document that any list ranks first, second or third gets a bonus.",
-        ("RRF v2",),
-    ),
-    Term(
-        "weighted_score",
-        "The weighted mean of the scores, as they are or scaled first (normalize). A list "
-        "without the document is left out (missing: skip), counts 0 (zero), or counts its least "
-        "score (min).",
-        ("raw scores", "min-max", "z-score", "convex"),
-    ),
-    Term(
-        "weighted_sum",
-        "The weighted sum of the scores. It is not divided by the weights, so a document of "
-        "many lists gains.",
-    ),
-    Term(
-        "isr",
-        "Each list gives a document w / rank², and the sum is multiplied by the number of lists "
-        "that returned it. First ranks and agreement count most.",
-    ),
-    Term(
-        "log_isr",
-        "Like isr, but the sum is multiplied by the logarithm of the number of lists. A "
-        "document of one list scores 0.",
-    ),
-    Term(
-        "logn_isr",
-        "Like log_isr, but a small number (sigma) is added before the logarithm. So documents "
-        "of one list keep their order.",
-    ),
-    Term(
-        "rbc",
-        "Each list gives a document (1 − φ)·φ^(rank − 1), as it counts for a reader who goes on "
-        "with probability φ. A smaller φ makes the first ranks count more.",
-    ),
-    Term(
-        "borda",
-        "Each list gives its first document as many points as there are candidates, and one "
-        "less at each rank. It shares the rest of its points among the documents that it did "
-        "not return.",
-    ),
-    Term(
-        "condorcet",
-        "One document beats another if more lists rank it above. The score counts the documents "
-        "that it beats, and half of those that it ties with.",
-    ),
-    Term(
-        "softmax_rrf",
-        "RRF in which each list gives more to the documents whose scores stand out. temperature "
-        "and rank_decay set how much more.",
-    ),
-    Term(
-        "comb_sum",
-        "The sum of a document's scores. Scale the scores first (normalize) if the lists differ "
-        "in scale.",
-    ),
-    Term(
-        "comb_anz",
-        "The mean score over the lists that returned the document. A document of one list can "
-        "beat a document of two.",
-    ),
-    Term(
-        "comb_mnz",
-        "The sum of the scores, multiplied by the number of lists that returned the document. "
-        "Agreement counts more than in comb_sum.",
-    ),
-    Term(
-        "comb_gmnz",
-        "The sum of the scores, multiplied by the number of lists to the power of gamma. gamma "
-        "0 is comb_sum, gamma 1 is comb_mnz.",
-    ),
-    Term(
-        "comb_max",
-        "The greatest score of the document in any list. The list with the largest scale "
-        "decides, unless you scale the scores first.",
-    ),
-    Term(
-        "comb_min",
-        "The least score of the document in the lists that returned it. A document of one list "
-        "keeps its only score.",
-    ),
-    Term(
-        "comb_med",
-        "The median score over the lists that returned the document. With two lists it is the "
-        "mean.",
-    ),
-    Term(
-        "mixed",
-        "The weighted sum of the scores, multiplied by the square root of the number of lists "
-        "that returned the document. Agreement counts less than in comb_mnz.",
-    ),
-    Term(
-        "max_score",
-        "The greatest weighted score of the document, after each list is scaled. One list alone "
-        "can put a document first.",
-    ),
-    Term(
-        "tm2c2",
-        "The weighted mean of scores that are scaled from the least score that a list could "
-        "give. So the worst document of a list does not move the others.",
-    ),
-    Term(
-        "dbsf",
-        "The weighted sum of scores that are scaled over three standard deviations around the "
-        "mean of the list. Qdrant fuses this way.",
-    ),
-    Term(
-        "log_odds",
-        "Scores become probabilities of relevance, and the weighted mean of their log-odds "
-        "decides. exponent sets how much more lists sharpen it.",
-    ),
-    Term(
-        "prob_fuse",
-        "Training queries show how often each segment of a list holds relevant documents. A "
-        "document gets that share, divided by the number of its segment.",
-    ),
-    Term(
-        "seg_fuse",
-        "Like prob_fuse, but segments grow down the list. The share is multiplied by the scaled "
-        "score plus 1.",
-    ),
-    Term(
-        "pos_fuse",
-        "Training queries show how often each rank of a list holds a relevant document. A "
-        "document gets the sum of these shares over its lists.",
-    ),
-    Term(
-        "slide_fuse",
-        "Like pos_fuse, but each rank has the mean share of its neighbors. So the shares are "
-        "steady with few training queries.",
-    ),
-    Term(
-        "map_fuse",
-        "Each list gives its mean average precision on the training queries, divided by the "
-        "rank. Better lists count more.",
-    ),
-    Term(
-        "bayes_fuse",
-        "Training queries show the odds of relevance near each rank of a list, and the "
-        "logarithms of the odds are added. A list without the document counts against it.",
-    ),
-    Term(
-        "logistic_regression",
-        "A logistic model of ranks, scores and agreement, fitted on training queries. Its log- "
-        "odds of relevance decide.",
-    ),
-    Term(
-        "coordinate_ascent",
-        "The weighted sum of ranks, scores and agreement. Training starts at RRF and sets one "
-        "weight after another to the value with the best measure.",
-    ),
-    Term(
-        "lambdamart",
-        "Boosted trees over ranks, scores and agreement, fitted for nDCG on training queries. "
-        "It needs the package lightgbm.",
-    ),
-    Term("none", "No reranker takes part. The fused list stays as it is."),
-    Term(
-        "replace",
-        "The reranker's order replaces the order of the first documents (depth). The other "
-        "documents stay below, in fused order.",
-    ),
-    Term(
-        "linear",
-        "The final score is β × the reranker's score + (1 − β) × a retrieval term. That term "
-        "(retrieval) is the fused score, scaled or not, or 1/rank.",
-    ),
-    Term(
-        "position_aware",
-        "A retrieval term weighs .75 at fused ranks 1–3, .60 at ranks 4–10 and .40 below, and "
-        "the reranker's score weighs the rest. The term (retrieval) is the fused score, scaled "
-        "or not, or 1/rank.",
-        ("bands",),
-    ),
+#: What each fusion method and each blend does.
+_METHOD_MEANINGS: Final = {
+    "rrf": "Each list gives a document w / (k + rank), and the sum decides. A greater k flattens "
+    "the difference between neighboring ranks; 60 is usual.",
+    "rrf_v2": "RRF in which the lists of role question, asked with the user's own words, count "
+    "twice. A document that any list ranks first, second or third gets a bonus.",
+    "weighted_score": "The weighted mean of the scores, as they are or scaled first (normalize). A "
+    "list without the document is left out (missing: skip), counts 0 (zero), or counts its least "
+    "score (min).",
+    "weighted_sum": "The weighted sum of the scores. It is not divided by the weights, so a "
+    "document of many lists gains.",
+    "isr": "Each list gives a document w / rank², and the sum is multiplied by the number of lists "
+    "that returned it. First ranks and agreement count most.",
+    "log_isr": "Like isr, but the sum is multiplied by the logarithm of the number of lists. A "
+    "document of one list scores 0.",
+    "logn_isr": "Like log_isr, but a small number (sigma) is added before the logarithm. So "
+    "documents of one list keep their order.",
+    "rbc": "Each list gives a document (1 − φ)·φ^(rank − 1), as it counts for a reader who goes on "
+    "with probability φ. A smaller φ makes the first ranks count more.",
+    "borda": "Each list gives its first document as many points as there are candidates, and one "
+    "less at each rank. It shares the rest of its points among the documents that it did not "
+    "return.",
+    "condorcet": "One document beats another if more lists rank it above. The score counts the "
+    "documents that it beats, and half of those that it ties with.",
+    "softmax_rrf": "RRF in which each list gives more to the documents whose scores stand out. "
+    "temperature and rank_decay set how much more.",
+    "comb_sum": "The sum of a document's scores. Scale the scores first (normalize) if the lists "
+    "differ in scale.",
+    "comb_anz": "The mean score over the lists that returned the document. A document of one list "
+    "can beat a document of two.",
+    "comb_mnz": "The sum of the scores, multiplied by the number of lists that returned the "
+    "document. Agreement counts more than in comb_sum.",
+    "comb_gmnz": "The sum of the scores, multiplied by the number of lists to the power of gamma. "
+    "gamma 0 is comb_sum, gamma 1 is comb_mnz.",
+    "comb_max": "The greatest score of the document in any list. The list with the largest scale "
+    "decides, unless you scale the scores first.",
+    "comb_min": "The least score of the document in the lists that returned it. A document of one "
+    "list keeps its only score.",
+    "comb_med": "The median score over the lists that returned the document. With two lists it is "
+    "the mean.",
+    "mixed": "The weighted sum of the scores, multiplied by the square root of the number of lists "
+    "that returned the document. Agreement counts less than in comb_mnz.",
+    "max_score": "The greatest weighted score of the document, after each list is scaled. One list "
+    "alone can put a document first.",
+    "tm2c2": "The weighted mean of scores that are scaled from the least score that a list could "
+    "give. So the worst document of a list does not move the others.",
+    "dbsf": "The weighted sum of scores that are scaled over three standard deviations around the "
+    "mean of the list. Qdrant fuses this way.",
+    "log_odds": "Scores become probabilities of relevance, and the weighted mean of their log-odds "
+    "decides. exponent sets how much more lists sharpen it.",
+    "prob_fuse": "Training queries show how often each segment of a list holds relevant documents. "
+    "A document gets that share, divided by the number of its segment.",
+    "seg_fuse": "Like prob_fuse, but segments grow down the list. The share is multiplied by the "
+    "scaled score plus 1.",
+    "pos_fuse": "Training queries show how often each rank of a list holds a relevant document. A "
+    "document gets the sum of these shares over its lists.",
+    "slide_fuse": "Like pos_fuse, but each rank has the mean share of its neighbors. So the shares "
+    "are steady with few training queries.",
+    "map_fuse": "Each list gives its mean average precision on the training queries, divided by "
+    "the rank. Better lists count more.",
+    "bayes_fuse": "Training queries show the odds of relevance near each rank of a list, and the "
+    "logarithms of the odds are added. A list without the document counts against it.",
+    "logistic_regression": "A logistic model of ranks, scores and agreement, fitted on training "
+    "queries. Its log-odds of relevance decide.",
+    "coordinate_ascent": "The weighted sum of ranks, scores and agreement. Training starts at RRF "
+    "and sets one weight after another to the value with the best measure.",
+    "lambdamart": "Boosted trees over ranks, scores and agreement, fitted for nDCG on training "
+    "queries. It needs the package lightgbm.",
+    "none": "No reranker takes part. The fused list stays as it is.",
+    "replace": "The reranker's order replaces the order of the first documents (depth). The other "
+    "documents stay below, in fused order.",
+    "linear": "The final score is β × the reranker's score + (1 − β) × a retrieval term. That term "
+    "(retrieval) is the fused score, scaled or not, or 1/rank.",
+    "position_aware": "A retrieval term weighs .75 at fused ranks 1–3, .60 at ranks 4–10 and .40 "
+    "below, and the reranker's score weighs the rest. The term (retrieval) is the fused score, "
+    "scaled or not, or 1/rank.",
+}
+#: Other words for a method, such as its name in ``try``.
+_METHOD_NAMES: Final = {
+    "rrf": ("RRF", "RRF v1"),
+    "rrf_v2": ("RRF v2",),
+    "weighted_score": ("raw scores", "min-max", "z-score", "convex"),
+    "position_aware": ("bands",),
+}
+METHODS: Final = tuple(
+    Term(name, meaning, _METHOD_NAMES.get(name, ())) for name, meaning in _METHOD_MEANINGS.items()
 )
 #: Everything that ``fusion-bench glossary`` prints.
 TERMS: Final = (*WORDS, *METHODS)
