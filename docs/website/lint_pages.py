@@ -60,7 +60,7 @@ def build_lint_pages() -> Iterator[Page]:
 
 
 def _summarize(rule: Rule) -> str:
-    return parse_docstring(type(rule).__doc__ or "").summary
+    return parse_docstring(rule.find_problems.__doc__ or "").summary
 
 
 def _build_page(name: str, rule: Rule, section: str) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -426,23 +425,23 @@ class Problem:
     of_whole: bool = False
 
 
-class Rule(ABC):
+FindProblems: TypeAlias = Callable[[Subject], Iterator[Problem]]
+
+
+@dataclass(frozen=True)
+class Rule:
     """Finds one thing that a configuration does or cannot do, before any data is seen.
 
     Attributes:
-        id: Its stable name, in kebab case; never reused for something else.
+        find_problems: Yields what it finds in one plain system.
         severity: ``warning`` = results suffer, or are not what the numbers suggest; ``note`` =
             worth knowing. Only warnings change the exit code of ``fusion-bench lint``.
         facts: What it needs of the ``dataset.yaml``; without a dataset it is not checked.
     """
 
-    id: ClassVar[str]
-    severity: ClassVar[Severity] = "warning"
-    facts: ClassVar[frozenset[Fact]] = frozenset()
-
-    @abstractmethod
-    def find_problems(self, subject: Subject) -> Iterator[Problem]:
-        """What it finds in one plain system."""
+    find_problems: FindProblems
+    severity: Severity
+    facts: frozenset[Fact]
 
 
 _rules: Registry[Rule] = Registry(
@@ -450,10 +449,22 @@ _rules: Registry[Rule] = Registry(
 )
 
 
-def register_rule(rule: type[Rule]) -> type[Rule]:
-    """Class decorator: make a rule known by its id."""
-    _rules.add_plugin(rule.id, rule())
-    return rule
+def register_rule(
+    name: str, *, severity: Severity = "warning", facts: Collection[Fact] = ()
+) -> Callable[[FindProblems], FindProblems]:
+    """Return a decorator that makes a function known as a rule; see :class:`Rule`.
+
+    Args:
+        name: Its stable name, in kebab case; never reused for something else.
+        severity: Of its problems.
+        facts: What it needs of the ``dataset.yaml``.
+    """
+
+    def register(find_problems: FindProblems) -> FindProblems:
+        _rules.add_plugin(name, Rule(find_problems, severity, frozenset(facts)))
+        return find_problems
+
+    return register
 
 
 def load_rules() -> Mapping[str, Rule]:

@@ -165,37 +165,33 @@ def compare_policies(before: GatePolicy, after: GatePolicy) -> Iterator[PolicyCh
         old, new = (each.get(name) for each in tolerances)
         if old is None or new is None:
             effect = _find_addition(new, addition) if old is None else "looser"
-            yield PolicyChange(
-                path=f"checks.{name}", before=_dump(old), after=_dump(new), effect=effect
-            )
+            yield _make_change(f"checks.{name}", _dump(old), _dump(new), effect)
         else:
             yield from _compare_tolerances(f"checks.{name}", old, new)
             first, second = (list(each.slices_of(name)[1:]) for each in (before, after))
             if set(first) != set(second):
                 is_more = set(first) < set(second)
                 effect = _find_addition(new, addition) if is_more else "looser"
-                path = f"checks.{name}.slices"
-                yield PolicyChange(path=path, before=first, after=second, effect=effect)
+                yield _make_change(f"checks.{name}.slices", first, second, effect)
     shares = [each.false_answers.max if each.false_answers else None for each in (before, after)]
     if shares[0] != shares[1]:
         is_looser = shares[1] is None or (shares[0] is not None and shares[1] > shares[0])
-        yield PolicyChange(
-            path="checks.false answers.max",
-            before=shares[0],
-            after=shares[1],
-            effect="looser" if is_looser else "stricter",
-        )
+        effect = "looser" if is_looser else "stricter"
+        yield _make_change("checks.false answers.max", *shares, effect)
     for key, values in ORDERED_VALUES.items():
         first, second = getattr(before, key), getattr(after, key)
         if first != second:
             effect = "looser" if values.index(second) < values.index(first) else "stricter"
-            yield PolicyChange(path=key, before=first, after=second, effect=effect)
+            yield _make_change(key, first, second, effect)
     if before.candidates != after.candidates:
-        yield PolicyChange(
-            path="candidates.max", before=before.runs, after=after.runs, effect="other"
-        )
+        yield _make_change("candidates.max", before.runs, after.runs, "other")
     yield from _compare_bounds("guards", before.guards, after.guards, _is_guard_kept)
     yield from _compare_bounds("golden", before.golden, after.golden, _is_golden_kept)
+
+
+def _make_change(path: str, before: object, after: object, effect: PolicyEffect) -> PolicyChange:
+    """The record of one change."""
+    return PolicyChange(path=path, before=before, after=after, effect=effect)
 
 
 def _dump(tolerance: Tolerance | None) -> dict[str, Any] | None:
@@ -223,7 +219,7 @@ def _compare_tolerances(path: str, old: Tolerance, new: Tolerance) -> Iterator[P
             effect: PolicyEffect = "other"
             if AUTO not in {first, second}:
                 effect = "looser" if second > first else "stricter"
-            yield PolicyChange(path=f"{path}.{key}", before=first, after=second, effect=effect)
+            yield _make_change(f"{path}.{key}", first, second, effect)
 
 
 def compare_drops(
@@ -236,9 +232,7 @@ def compare_drops(
         if old is not None and old != each.max_drop:
             name = check_name(each.collection, each.slice, each.measure)
             effect: PolicyEffect = "looser" if each.max_drop > old else "stricter"
-            yield PolicyChange(
-                path=f"max_drop: auto of {name}", before=old, after=each.max_drop, effect=effect
-            )
+            yield _make_change(f"max_drop: auto of {name}", old, each.max_drop, effect)
 
 
 def _compare_bounds(
@@ -248,10 +242,9 @@ def _compare_bounds(
     gone = [bound for bound in old if not any(is_kept(bound, other) for other in new)]
     added = [bound for bound in new if bound not in old]
     if gone:
-        sides = (_dump_all(gone), _dump_all(added))
-        yield PolicyChange(path=path, before=sides[0], after=sides[1], effect="looser")
+        yield _make_change(path, _dump_all(gone), _dump_all(added), "looser")
     elif added:
-        yield PolicyChange(path=path, before=None, after=_dump_all(added), effect="stricter")
+        yield _make_change(path, None, _dump_all(added), "stricter")
 
 
 def _dump_all(bounds: Iterable[Bound]) -> list[dict[str, Any]] | None:

@@ -19,7 +19,6 @@ from fusion_bench.errors import DataError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, find_task_warnings
 from fusion_bench.experiment.system import System
 from fusion_bench.gate import comparison
-from fusion_bench.gate.answers import require_abstain
 from fusion_bench.gate.baseline import (
     Baseline,
     CollectionBaseline,
@@ -135,7 +134,7 @@ class _HeldCandidate:
         reference = parse_model(System, config, lambda _: f"{self.path}: config")
         collections = inputs.load_collections(reference, committed=committed)
         verdict = verdict.model_copy(update=self._find_notices(collections))
-        require_abstain(inputs, committed)
+        comparison.require_abstain(inputs, committed)
         obstacles = [o for task in collections for o in find_stopping_obstacles(task, inputs)]
         if obstacles:
             starts = {"unmatched": "ids changed: re-chunked?", "suspect": "check the data:"}

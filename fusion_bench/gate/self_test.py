@@ -23,9 +23,8 @@ from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
-from fusion_bench.gate.answers import require_abstain
 from fusion_bench.gate.checks import Check, build_checks, run_checks
-from fusion_bench.gate.comparison import compare_records, decide_exit_code
+from fusion_bench.gate.comparison import compare_records, decide_exit_code, require_abstain
 from fusion_bench.gate.inputs import GateInputs, describe_collection
 from fusion_bench.gate.self_test_command import CaseOutcome, run_damaged_lists
 from fusion_bench.gate.tolerances import measure_spreads, standard_error

@@ -21,11 +21,14 @@ import yaml
 
 from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.config.plugins import plugin_words
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.run import Run
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.ranking.final_lists import make_final_lists
 from fusion_bench.util.files import write_atomic
+from fusion_bench.util.json_text import encode_json_lines
 from fusion_bench.util.worker_processes import WorkerProcess
 
 #: Name of a made dataset, and of its experiment.
@@ -69,25 +72,14 @@ def write_dataset(
     }
     files = {
         "dataset.yaml": yaml.safe_dump(spec),
-        "queries.jsonl": "".join(
-            f"{json.dumps({'id': query, **fields})}\n" for query, fields in queries.items()
-        ),
-        "qrels.txt": "".join(
-            f"{query} 0 {name} {grade}\n"
-            for query in queries
-            for name, grade in grades[query].items()
-        ),
-        **{
-            f"{name}.trec": "".join(
-                f"{query} Q0 {document} {rank} {len(documents) - rank + 1} made\n"
-                for query, documents in run.items()
-                for rank, document in enumerate(documents, start=1)
-            )
-            for name, run in lists.items()
-        },
+        "qrels.txt": Qrels.from_dict({query: grades[query] for query in queries}).to_trec(),
+        **{f"{name}.trec": Run.from_dict(name, dict(run)).to_trec() for name, run in lists.items()},
     }
-    for file, text in files.items():
-        write_atomic(folder / "datasets" / NAME / file, text.encode())
+    contents = {file: text.encode() for file, text in files.items()}
+    rows = ({"id": query, **fields} for query, fields in queries.items())
+    contents["queries.jsonl"] = encode_json_lines(rows)
+    for file, content in contents.items():
+        write_atomic(folder / "datasets" / NAME / file, content)
 
 
 def write_experiment(folder: Path, name: str, policy: Mapping[str, Any]) -> None:

@@ -17,7 +17,6 @@ from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.settings import ANSWERED
 from fusion_bench.gate import baseline_files, comparison
-from fusion_bench.gate.answers import check_false_answers, require_abstain
 from fusion_bench.gate.baseline import (
     Anchor,
     Baseline,
@@ -92,14 +91,14 @@ def update_baseline(
     reason = " ".join(reason.split())
     require_visible(baseline)
     _read_previous(inputs, baseline, anchor=anchor)  # an error of the file comes before the work
-    require_abstain(inputs)
+    comparison.require_abstain(inputs)
     collections = inputs.load_collections()
     for task in collections:
         refuse_obstacles(task.dataset.name, find_stopping_obstacles(task, inputs), ())
     unusable = [text for task in collections for text in find_unusable_lists(task, inputs)]
     if unusable:
         raise FusionBenchError(f"no baseline written: {'; '.join(unusable)}")
-    for _ in check_false_answers(inputs, collections):
+    for _ in comparison.check_false_answers(inputs, collections):
         pass  # for its refusals: a baseline whose check can never run is none
     inputs.progress("evaluating", 0, 1)
     new = _build_baseline(inputs, collections, reason)

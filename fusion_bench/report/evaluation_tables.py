@@ -46,7 +46,8 @@ from fusion_bench.report.page import (
     make_columns,
     make_table,
 )
-from fusion_bench.stats.unjudged import CompletionBounds, UnjudgedResult
+from fusion_bench.stats.intervals import MeanEstimate
+from fusion_bench.stats.unjudged import UnjudgedResult
 from fusion_bench.stats.values import Pair
 from fusion_bench.util.formatting import (
     format_coverage,
@@ -402,8 +403,6 @@ def find_pair(
 MAX_SYSTEMS = 4
 #: What the slices of a field are called, where that is not its name.
 SLICE_TITLES = {"type": "query type"}
-#: Difference, interval and counts of what is not compared.
-NONE = ("", "", "")
 
 
 def slice_tables(report: Report, collection: Collection) -> Iterator[Table]:
@@ -423,75 +422,55 @@ def slice_table(report: Report, collection: Collection, field: str) -> Table | N
         field: The field of the queries whose values are the slices.
     """
     primary, column = collection.primary_measure, collection.slice_values(field)
-    values = sort_field_values(column)
-    names = [row.name for row in collection.ranked_systems]
-    candidates = [name for name in names if name != collection.baseline][:MAX_SYSTEMS]
-    if len(values) < 2 or not candidates:
+    values, base = sort_field_values(column), collection.baseline
+    names = [row.name for row in collection.ranked_systems if row.name != base][:MAX_SYSTEMS]
+    if len(values) < 2 or not names:
         return None
     masks = {value: np.array([other == value for other in column]) for value in values}
-    base, shown = collection.baseline, (collection.baseline, *candidates)
-    pairs = [(value, name) for value in values for name in shown]
-    known = _find_slice_bounds(collection, field)
-    differences = {
-        pair: _slice_difference_cells(report, collection, pair[1], masks[pair[0]])
-        for pair in pairs
-        if pair[1] != base
-    }
-
-    def title(pair: tuple[str | None, str]) -> str:
-        return (f"(no {field})" if pair[0] is None else pair[0]) if pair[1] == base else ""
-
-    columns: list[Column[tuple[str | None, str]]] = [
-        Column(field, title, is_text=True),
-        Column("system", lambda pair: pair[1], is_text=True, is_name=True),
-        Column("queries", lambda pair: f"{masks[pair[0]].sum():,}" if pair[1] == base else ""),
-        Column(
-            display_measure(primary), lambda pair: _masked_mean(collection, pair[1], masks[pair[0]])
-        ),
-        *judged_columns(pairs, known.get),
-        Column("difference", lambda pair: differences.get(pair, NONE)[0]),
-        replace(interval_column(report.alpha), cell=lambda pair: differences.get(pair, NONE)[1]),
-        replace(COUNTS, cell=lambda pair: differences.get(pair, NONE)[2]),
-    ]
-    note = (
-        f"The baseline and the best {len(candidates)} systems by {display_measure(primary)} "
-        "over all queries. Intervals are not adjusted for the number of "
-        f"{'types' if field == 'type' else 'slices'}; no verdict rests on them."
-    )
-    heading = f"{display_measure(primary)} by {SLICE_TITLES.get(field, field)}"
-    return make_table(
-        *(heading, columns, pairs),
-        notes=(note, *describe_columns(columns)),
-        tone=lambda pair: "baseline" if pair[1] == base else "plain",
-    )
-
-
-def _find_slice_bounds(
-    collection: Collection, field: str
-) -> dict[tuple[str | None, str], CompletionBounds]:
-    """By value of the field and system."""
-    return {
+    rows = [(value, name) for value in values for name in (base, *names)]
+    bounds = {
         (item.value, row.name): item.bounds
         for row in collection.systems
         for item in row.slice_bounds
         if item.field == field
     }
+    found = {row: find_pair(collection, row[1], base, masks[row[0]]) for row in rows}
+    pairs = {row: pair for row, pair in found.items() if pair is not None and row[1] != base}
+    estimates = {row: pair.estimate(report.alpha) for row, pair in pairs.items()}
+
+    def title(row: tuple[str | None, str]) -> str:
+        return (f"(no {field})" if row[0] is None else row[0]) if row[1] == base else ""
+
+    def mean(row: tuple[str | None, str]) -> str:
+        values = collection.table.systems[row[1]][primary].values[masks[row[0]]]
+        finite = values[np.isfinite(values)]
+        return format_number(float(finite.mean()) if len(finite) else None)
+
+    columns: list[Column[tuple[str | None, str]]] = [
+        Column(field, title, is_text=True),
+        Column("system", lambda row: row[1], is_text=True, is_name=True),
+        Column("queries", lambda row: f"{masks[row[0]].sum():,}" if row[1] == base else ""),
+        Column(display_measure(primary), mean),
+        *judged_columns(rows, bounds.get),
+        Column[MeanEstimate]("difference", lambda each: format_number(each.mean, signed=True)).of(
+            estimates.get
+        ),
+        interval_column(report.alpha).of(estimates.get),
+        replace(COUNTS, cell=_format_counts).of(pairs.get),
+    ]
+    note = (
+        f"The baseline and the best {len(names)} systems by {display_measure(primary)} "
+        "over all queries. Intervals are not adjusted for the number of "
+        f"{'types' if field == 'type' else 'slices'}; no verdict rests on them."
+    )
+    heading = f"{display_measure(primary)} by {SLICE_TITLES.get(field, field)}"
+    return make_table(
+        *(heading, columns, rows),
+        notes=(note, *describe_columns(columns)),
+        tone=lambda row: "baseline" if row[1] == base else "plain",
+    )
 
 
-def _masked_mean(collection: Collection, name: str, mask: BoolArray) -> str:
-    values = collection.table.systems[name][collection.primary_measure].values[mask]
-    finite = values[np.isfinite(values)]
-    return format_number(float(finite.mean()) if len(finite) else None)
-
-
-def _slice_difference_cells(
-    report: Report, collection: Collection, name: str, mask: BoolArray
-) -> tuple[str, str, str]:
-    """Difference from the baseline, interval, wins/ties/losses."""
-    pair = find_pair(collection, name, collection.baseline, mask)
-    if pair is None:
-        return ("n/a", "n/a", "")
-    estimate = pair.estimate(report.alpha)
-    counts = f"{pair.wins:,}/{len(pair.keys) - pair.changed:,}/{pair.losses:,}"
-    interval = format_interval(estimate.low, estimate.high, signed=True)
-    return (format_number(estimate.mean, signed=True), interval, counts)
+def _format_counts(pair: Pair) -> str:
+    """Queries won, tied and lost."""
+    return f"{pair.wins:,}/{len(pair.keys) - pair.changed:,}/{pair.losses:,}"

@@ -9,7 +9,6 @@ import numpy as np
 from fusion_bench.checks.lint_rule import (
     Problem,
     RankedList,
-    Rule,
     Subject,
     Witness,
     rank_lists,
@@ -81,21 +80,19 @@ def _rerank_by_place(
     }
 
 
-@register_rule
-class BlendNotMonotone(Rule):
-    """``blend-not-monotone``: equal rerank scores, and the lower fused rank wins."""
+@register_rule("blend-not-monotone")
+def check_blend_not_monotone(subject: Subject) -> Iterator[Problem]:
+    """Equal rerank scores, and the lower fused rank wins.
 
-    id = "blend-not-monotone"
-
-    def find_problems(self, subject: Subject) -> Iterator[Problem]:
-        """Ranks that change places where every candidate has the rerank score 1."""
-        blend = subject.retrieval_blend
-        if blend is None or subject.space == "order":  # no two scores of that space are equal
-            return
-        if blend.retrieval == "reciprocal_rank":
-            yield from _check_reciprocal(subject, blend)
-        else:
-            yield from _check_steps(subject, blend)
+    Ranks that change places where every candidate has the rerank score 1.
+    """
+    blend = subject.retrieval_blend
+    if blend is None or subject.space == "order":  # no two scores of that space are equal
+        return
+    if blend.retrieval == "reciprocal_rank":
+        yield from _check_reciprocal(subject, blend)
+    else:
+        yield from _check_steps(subject, blend)
 
 
 def _check_reciprocal(subject: Subject, blend: RetrievalBlend) -> Iterator[Problem]:
@@ -151,32 +148,29 @@ def _build_order_witness(
     )
 
 
-@register_rule
-class MinMaxOverRRF(Rule):
-    """``min-max-over-rrf``: ``retrieval: fused_min_max`` over a sum of reciprocal ranks."""
+@register_rule("min-max-over-rrf", severity="note")
+def check_min_max_over_rrf(subject: Subject) -> Iterator[Problem]:
+    """``retrieval: fused_min_max`` over a sum of reciprocal ranks.
 
-    id = "min-max-over-rrf"
-    severity = "note"
-
-    def find_problems(self, subject: Subject) -> Iterator[Problem]:
-        """Min-max over the candidates of a fusion of ranks."""
-        blend = subject.retrieval_blend
-        if blend is None or blend.retrieval != "fused_min_max" or subject.rank_fusion is None:
-            return
-        retrieval, _ = list_weights(blend)
-        depths = [subject.depth_of(name) or blend.depth for name in subject.sources]
-        if not retrieval[0] or min([blend.depth, *depths]) < 2:
-            return
-        sums = subject.list_scores([dict.fromkeys(subject.sources, rank) for rank in (1, 2)])
-        scores = subject.system.fusion.display_scores(np.array(sums) / subject.divisor)
-        first, second = scores.tolist()
-        if first <= second:  # a bonus that grows with the rank, or a clamp
-            return
-        message = (
-            "min-max makes the first candidate 1 and the last 0, however close their fused scores "
-            f"are: {first:.4f} and {second:.4f} (ranks 1 and 2 in every list) become 1 and 0"
-        )
-        yield Problem(message, ("blend", "retrieval"), lambda: _build_scale_witness(subject, blend))
+    Min-max over the candidates of a fusion of ranks.
+    """
+    blend = subject.retrieval_blend
+    if blend is None or blend.retrieval != "fused_min_max" or subject.rank_fusion is None:
+        return
+    retrieval, _ = list_weights(blend)
+    depths = [subject.depth_of(name) or blend.depth for name in subject.sources]
+    if not retrieval[0] or min([blend.depth, *depths]) < 2:
+        return
+    sums = subject.list_scores([dict.fromkeys(subject.sources, rank) for rank in (1, 2)])
+    scores = subject.system.fusion.display_scores(np.array(sums) / subject.divisor)
+    first, second = scores.tolist()
+    if first <= second:  # a bonus that grows with the rank, or a clamp
+        return
+    message = (
+        "min-max makes the first candidate 1 and the last 0, however close their fused scores "
+        f"are: {first:.4f} and {second:.4f} (ranks 1 and 2 in every list) become 1 and 0"
+    )
+    yield Problem(message, ("blend", "retrieval"), lambda: _build_scale_witness(subject, blend))
 
 
 def _build_scale_witness(subject: Subject, blend: RetrievalBlend) -> Witness:
@@ -195,32 +189,30 @@ def _build_scale_witness(subject: Subject, blend: RetrievalBlend) -> Witness:
     )
 
 
-@register_rule
-class RankImmovable(Rule):
-    """``rank-immovable``: some fused ranks stay as they are, whatever the reranker says."""
+@register_rule("rank-immovable")
+def check_rank_immovable(subject: Subject) -> Iterator[Problem]:
+    """Some fused ranks stay as they are, whatever the reranker says.
 
-    id = "rank-immovable"
-
-    def find_problems(self, subject: Subject) -> Iterator[Problem]:
-        """Ranks whose least score is above all lower ranks' greatest, with the term 1/rank."""
-        blend = subject.retrieval_blend
-        if blend is None or blend.retrieval != "reciprocal_rank" or blend.min_score is not None:
-            return
-        low, high = (bound[: _count_ranks(subject, blend)] for bound in _term_bounds(blend))
-        frozen = 0
-        while frozen < len(low) - 1 and low[frozen] > high[frozen + 1 :].max():
-            frozen += 1
-        if not frozen or not (high > low).any():
-            return
-        best = frozen + int(high[frozen:].argmax()) + 1
-        ranks = "rank 1" if frozen == 1 else f"ranks 1 to {frozen}"
-        message = (
-            f"no rerank score moves {ranks}: rank {frozen} scores at least "
-            f"{low[frozen - 1]:.3f}, every lower rank at most {high[best - 1]:.3f} (rank {best})"
-        )
-        yield Problem(
-            message, ("blend",), lambda: _build_immovable_witness(subject, blend, frozen, best)
-        )
+    Ranks whose least score is above all lower ranks' greatest, with the term 1/rank.
+    """
+    blend = subject.retrieval_blend
+    if blend is None or blend.retrieval != "reciprocal_rank" or blend.min_score is not None:
+        return
+    low, high = (bound[: _count_ranks(subject, blend)] for bound in _term_bounds(blend))
+    frozen = 0
+    while frozen < len(low) - 1 and low[frozen] > high[frozen + 1 :].max():
+        frozen += 1
+    if not frozen or not (high > low).any():
+        return
+    best = frozen + int(high[frozen:].argmax()) + 1
+    ranks = "rank 1" if frozen == 1 else f"ranks 1 to {frozen}"
+    message = (
+        f"no rerank score moves {ranks}: rank {frozen} scores at least "
+        f"{low[frozen - 1]:.3f}, every lower rank at most {high[best - 1]:.3f} (rank {best})"
+    )
+    yield Problem(
+        message, ("blend",), lambda: _build_immovable_witness(subject, blend, frozen, best)
+    )
 
 
 def _build_immovable_witness(
@@ -246,35 +238,33 @@ GREATEST_TERM = 0.5
 GREATEST_LEAD = 0.5
 
 
-@register_rule
-class RerankSwampsRetrieval(Rule):
-    """``rerank-swamps-retrieval``: a raw fused score is blended with rerank scores in [0, 1]."""
+@register_rule("rerank-swamps-retrieval")
+def check_rerank_swamps_retrieval(subject: Subject) -> Iterator[Problem]:
+    """A raw fused score is blended with rerank scores in [0, 1].
 
-    id = "rerank-swamps-retrieval"
-
-    def find_problems(self, subject: Subject) -> Iterator[Problem]:
-        """``retrieval: fused`` over ranks, whose greatest sum is far below 1."""
-        blend = subject.retrieval_blend
-        if blend is None or blend.retrieval != "fused" or subject.rank_fusion is None:
-            return
-        retrieval, rerank = list_weights(blend)
-        if _count_ranks(subject, blend) < 2 or not retrieval[0] or not rerank[1]:
-            return
-        top = subject.greatest_score
-        lead = retrieval[0] * top / rerank[1]
-        if not (top <= GREATEST_TERM and lead <= GREATEST_LEAD):
-            return
-        share = retrieval[0] * top / (retrieval[0] * top + rerank[0])
-        message = (
-            f"the retrieval term is the raw fused score, at most {top:.4f}: its weight of "
-            f"{retrieval[0]:.0%} at rank 1 makes at most {share:.0%} of the score, and a rerank "
-            f"lead of {lead:.3f} outweighs every lead in retrieval"
-        )
-        yield Problem(
-            message,
-            ("blend", "retrieval"),
-            lambda: _build_rerank_witness(subject, blend, float(lead)),
-        )
+    ``retrieval: fused`` over ranks, whose greatest sum is far below 1.
+    """
+    blend = subject.retrieval_blend
+    if blend is None or blend.retrieval != "fused" or subject.rank_fusion is None:
+        return
+    retrieval, rerank = list_weights(blend)
+    if _count_ranks(subject, blend) < 2 or not retrieval[0] or not rerank[1]:
+        return
+    top = subject.greatest_score
+    lead = retrieval[0] * top / rerank[1]
+    if not (top <= GREATEST_TERM and lead <= GREATEST_LEAD):
+        return
+    share = retrieval[0] * top / (retrieval[0] * top + rerank[0])
+    message = (
+        f"the retrieval term is the raw fused score, at most {top:.4f}: its weight of "
+        f"{retrieval[0]:.0%} at rank 1 makes at most {share:.0%} of the score, and a rerank "
+        f"lead of {lead:.3f} outweighs every lead in retrieval"
+    )
+    yield Problem(
+        message,
+        ("blend", "retrieval"),
+        lambda: _build_rerank_witness(subject, blend, float(lead)),
+    )
 
 
 def _build_rerank_witness(subject: Subject, blend: RetrievalBlend, lead: float) -> Witness:
@@ -303,32 +293,27 @@ SUMS = (WeightedScore, WeightedSum, CombSum)
 BOUNDED = "semantic"
 
 
-@register_rule
-class RetrievalSwampsRerank(Rule):
-    """``retrieval-swamps-rerank``: raw scores are blended with rerank scores in [0, 1]."""
+@register_rule("retrieval-swamps-rerank", facts={"roles"})
+def check_retrieval_swamps_rerank(subject: Subject) -> Iterator[Problem]:
+    """Raw scores are blended with rerank scores in [0, 1].
 
-    id = "retrieval-swamps-rerank"
-    facts = frozenset({"roles"})
-
-    def find_problems(self, subject: Subject) -> Iterator[Problem]:
-        """``retrieval: fused`` over raw scores of a source that is not bounded by its role."""
-        blend, fusion = subject.retrieval_blend, subject.system.fusion
-        if blend is None or blend.retrieval != "fused" or not isinstance(fusion, SUMS):
-            return
-        raw = [name for name in subject.sources if BOUNDED not in subject.roles_of(name)]
-        if not isinstance(fusion.normalize, RawScores) or not raw or subject.dataset is None:
-            return
-        retrieval, rerank = list_weights(blend)
-        if _count_ranks(subject, blend) < 2 or not retrieval[0] or not rerank[0]:
-            return
-        lead = rerank[0] / retrieval[0]
-        message = (
-            f"the retrieval term adds up raw scores, without bounds for {', '.join(raw)}: a "
-            f"lead of {lead:.3f} in it, which BM25 easily gives, outweighs every rerank score"
-        )
-        yield Problem(
-            message, ("blend", "retrieval"), lambda: _build_retrieval_witness(subject, blend)
-        )
+    ``retrieval: fused`` over raw scores of a source that is not bounded by its role.
+    """
+    blend, fusion = subject.retrieval_blend, subject.system.fusion
+    if blend is None or blend.retrieval != "fused" or not isinstance(fusion, SUMS):
+        return
+    raw = [name for name in subject.sources if BOUNDED not in subject.roles_of(name)]
+    if not isinstance(fusion.normalize, RawScores) or not raw or subject.dataset is None:
+        return
+    retrieval, rerank = list_weights(blend)
+    if _count_ranks(subject, blend) < 2 or not retrieval[0] or not rerank[0]:
+        return
+    lead = rerank[0] / retrieval[0]
+    message = (
+        f"the retrieval term adds up raw scores, without bounds for {', '.join(raw)}: a "
+        f"lead of {lead:.3f} in it, which BM25 easily gives, outweighs every rerank score"
+    )
+    yield Problem(message, ("blend", "retrieval"), lambda: _build_retrieval_witness(subject, blend))
 
 
 def _build_retrieval_witness(subject: Subject, blend: RetrievalBlend) -> Witness:

@@ -17,30 +17,28 @@ TRIALS = 40
 CLOSE = 1e-6
 
 
-@lint_rule.register_rule
-class EngineCannotExpress(lint_rule.Rule):
-    """``engine-cannot-express``: the engine does something else than the system."""
+@lint_rule.register_rule("engine-cannot-express")
+def check_engine_cannot_express(subject: lint_rule.Subject) -> Iterator[lint_rule.Problem]:
+    """The engine does something else than the system.
 
-    id = "engine-cannot-express"
-
-    def find_problems(self, subject: lint_rule.Subject) -> Iterator[lint_rule.Problem]:
-        """The fidelity of the translation, unless it is exact, with its reasons."""
-        if subject.engine is None or len(subject.sources) < 2:
-            return
-        if explain_untranslated(subject.system) is not None:
-            return
-        dialect = dialects.find_plugin(subject.engine)
-        roles = {name: subject.roles_of(name) for name in subject.system.runs}
-        translation = dialect.translate(subject.system, roles)
-        if translation.fidelity == "exact":
-            return
-        reasons = "; ".join(translation.reasons)
-        yield lint_rule.Problem(
-            f"{dialect.title} {DEGREES[translation.fidelity]}: {reasons}",
-            ("fusion",),
-            lambda: _build_witness(subject, dialect, translation),
-            severity="note" if translation.fidelity == "rank-equivalent" else None,
-        )
+    The fidelity of the translation, unless it is exact, with its reasons.
+    """
+    if subject.engine is None or len(subject.sources) < 2:
+        return
+    if explain_untranslated(subject.system) is not None:
+        return
+    dialect = dialects.find_plugin(subject.engine)
+    roles = {name: subject.roles_of(name) for name in subject.system.runs}
+    translation = dialect.translate(subject.system, roles)
+    if translation.fidelity == "exact":
+        return
+    reasons = "; ".join(translation.reasons)
+    yield lint_rule.Problem(
+        f"{dialect.title} {DEGREES[translation.fidelity]}: {reasons}",
+        ("fusion",),
+        lambda: _build_witness(subject, dialect, translation),
+        severity="note" if translation.fidelity == "rank-equivalent" else None,
+    )
 
 
 def explain_untranslated(system: System) -> str | None:

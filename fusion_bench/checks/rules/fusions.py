@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from fusion_bench.checks.lint_rule import (
     Problem,
-    Rule,
     Subject,
     Witness,
     rank_lists,
@@ -47,51 +46,48 @@ class Tier:
         return f"{self.label}: {low}{self.high:.4f}"
 
 
-@register_rule
-class BonusDominates(Rule):
-    """``bonus-dominates``: the bonus of ``rrf_v2`` sorts documents by their best rank alone."""
+@register_rule("bonus-dominates")
+def check_bonus_dominates(subject: Subject) -> Iterator[Problem]:
+    """The bonus of ``rrf_v2`` sorts documents by their best rank alone.
 
-    id = "bonus-dominates"
-
-    def find_problems(self, subject: Subject) -> Iterator[Problem]:
-        """A tier whose least score is above the greatest score of a lower one."""
-        fusion = subject.rank_fusion
-        if not isinstance(fusion, RRFv2) or len(subject.sources) < 2 or not fusion.bonus:
-            return
-        scoped, depth = _scoped_sources(subject, fusion), subject.depth
-        starts = [1, *(limit + 1 for limit in fusion.bonus)]
-        ends = [limit if depth is None else min(limit, depth) for limit in fusion.bonus]
-        ranges = list(zip(starts, [*ends, None], strict=True))
-        if depth is not None:
-            ranges = [(first, last) for first, last in ranges if first <= depth]
-        best = [
-            {name: first if name in scoped else 1 for name in subject.sources}
-            for first, _ in ranges
-        ]
-        alone = [{name: last or 0} for _, last in ranges for name in scoped]
-        scores = subject.list_scores([*best, *alone])
-        highs, lows = scores[: len(best)], scores[len(best) :]
-        size = len(scoped)
-        tiers = [
-            Tier(first, last, min(lows[i * size : (i + 1) * size]), highs[i])
-            for i, (first, last) in enumerate(ranges)
-        ]
-        pairs = ((a, b) for i, a in enumerate(tiers) for b in tiers[i + 1 :] if a.low > b.high)
-        pair = next(pairs, None)
-        if pair is None:
-            return
-        above, below = pair
-        lists = "the question's lists" if fusion.bonus_scope == "question" else "any list"
-        message = (
-            f"best rank {above.label} in {lists} scores at least {above.low:.4f} and best rank "
-            f"{below.label} at most {below.high:.4f}, whatever the other lists say; scores by best "
-            f"rank: {'; '.join(map(str, tiers))}"
-        )
-        yield Problem(
-            message,
-            ("fusion", "bonus"),
-            lambda: _build_bonus_witness(subject, fusion, above, below),
-        )
+    A tier whose least score is above the greatest score of a lower one.
+    """
+    fusion = subject.rank_fusion
+    if not isinstance(fusion, RRFv2) or len(subject.sources) < 2 or not fusion.bonus:
+        return
+    scoped, depth = _scoped_sources(subject, fusion), subject.depth
+    starts = [1, *(limit + 1 for limit in fusion.bonus)]
+    ends = [limit if depth is None else min(limit, depth) for limit in fusion.bonus]
+    ranges = list(zip(starts, [*ends, None], strict=True))
+    if depth is not None:
+        ranges = [(first, last) for first, last in ranges if first <= depth]
+    best = [
+        {name: first if name in scoped else 1 for name in subject.sources} for first, _ in ranges
+    ]
+    alone = [{name: last or 0} for _, last in ranges for name in scoped]
+    scores = subject.list_scores([*best, *alone])
+    highs, lows = scores[: len(best)], scores[len(best) :]
+    size = len(scoped)
+    tiers = [
+        Tier(first, last, min(lows[i * size : (i + 1) * size]), highs[i])
+        for i, (first, last) in enumerate(ranges)
+    ]
+    pairs = ((a, b) for i, a in enumerate(tiers) for b in tiers[i + 1 :] if a.low > b.high)
+    pair = next(pairs, None)
+    if pair is None:
+        return
+    above, below = pair
+    lists = "the question's lists" if fusion.bonus_scope == "question" else "any list"
+    message = (
+        f"best rank {above.label} in {lists} scores at least {above.low:.4f} and best rank "
+        f"{below.label} at most {below.high:.4f}, whatever the other lists say; scores by best "
+        f"rank: {'; '.join(map(str, tiers))}"
+    )
+    yield Problem(
+        message,
+        ("fusion", "bonus"),
+        lambda: _build_bonus_witness(subject, fusion, above, below),
+    )
 
 
 def _scoped_sources(subject: Subject, fusion: RRFv2) -> tuple[str, ...]:
@@ -121,33 +117,30 @@ LEAST_RATIO = 0.9
 USUAL_DEPTH = 100
 
 
-@register_rule
-class KBeyondDepth(Rule):
-    """``k-beyond-depth``: with k far beyond the depth, lists are votes."""
+@register_rule("k-beyond-depth", severity="note")
+def check_k_beyond_depth(subject: Subject) -> Iterator[Problem]:
+    """With k far beyond the depth, lists are votes.
 
-    id = "k-beyond-depth"
-    severity = "note"
-
-    def find_problems(self, subject: Subject) -> Iterator[Problem]:
-        """A last rank that counts nearly as much as the first."""
-        fusion = subject.rank_fusion
-        if not isinstance(fusion, RRF) or len(subject.sources) < 2:
-            return
-        depth = subject.depth or USUAL_DEPTH
-        weights = subject.weights or {}
-        pair = sorted(weights, key=lambda name: -weights[name])[:2]
-        first, last = (subject.score_at({pair[0]: rank}) for rank in (1, depth))
-        ratio, both = last / first, subject.score_at(dict.fromkeys(pair, depth))
-        if depth < 2 or ratio < LEAST_RATIO or both <= first:
-            return
-        k = min(fusion.k.values()) if isinstance(fusion.k, dict) else fusion.k
-        origin = "" if subject.depth else f" (the configuration sets no depth: {depth} is assumed)"
-        message = (
-            f"k {k:g} is far beyond the depth {depth}{origin}: rank {depth} counts "
-            f"{ratio:.1%} of rank 1, so a document that two lists rank last beats one that a "
-            "single list ranks first; lists count as votes"
-        )
-        yield Problem(message, ("fusion", "k"), lambda: _build_depth_witness(subject, pair, depth))
+    A last rank that counts nearly as much as the first.
+    """
+    fusion = subject.rank_fusion
+    if not isinstance(fusion, RRF) or len(subject.sources) < 2:
+        return
+    depth = subject.depth or USUAL_DEPTH
+    weights = subject.weights or {}
+    pair = sorted(weights, key=lambda name: -weights[name])[:2]
+    first, last = (subject.score_at({pair[0]: rank}) for rank in (1, depth))
+    ratio, both = last / first, subject.score_at(dict.fromkeys(pair, depth))
+    if depth < 2 or ratio < LEAST_RATIO or both <= first:
+        return
+    k = min(fusion.k.values()) if isinstance(fusion.k, dict) else fusion.k
+    origin = "" if subject.depth else f" (the configuration sets no depth: {depth} is assumed)"
+    message = (
+        f"k {k:g} is far beyond the depth {depth}{origin}: rank {depth} counts "
+        f"{ratio:.1%} of rank 1, so a document that two lists rank last beats one that a "
+        "single list ranks first; lists count as votes"
+    )
+    yield Problem(message, ("fusion", "k"), lambda: _build_depth_witness(subject, pair, depth))
 
 
 def _build_depth_witness(subject: Subject, pair: list[str], depth: int) -> Witness:
@@ -160,63 +153,57 @@ def _build_depth_witness(subject: Subject, pair: list[str], depth: int) -> Witne
     )
 
 
-@register_rule
-class ThreeListsCeiling(Rule):
-    """``three-lists-ceiling``: the scale of ``three_lists`` is never used up."""
+@register_rule("three-lists-ceiling", severity="note")
+def check_three_lists_ceiling(subject: Subject) -> Iterator[Problem]:
+    """The scale of ``three_lists`` is never used up.
 
-    id = "three-lists-ceiling"
-    severity = "note"
-
-    def find_problems(self, subject: Subject) -> Iterator[Problem]:
-        """A greatest score below 1."""
-        fusion = subject.rank_fusion
-        if fusion is None or fusion.normalize != "three_lists":
-            return
-        total, top = sum((subject.weights or {}).values()), subject.greatest_score
-        if not top < 1 - 1e-9:
-            return
-        message = (
-            f"three_lists divides by 3/(k+1), for three lists of weight 1, and the weights sum to "
-            f"{total:g}: no score exceeds {top:.3f}, so a threshold on [0, 1] means less than it "
-            "says"
-        )
-        yield Problem(
-            message,
-            ("fusion", "normalize"),
-            lambda: subject.make_witness(
-                f"every list ranks d1 first; it scores {top:.3f}",
-                rank_lists({"d1": dict.fromkeys(subject.sources, 1)}),
-                scores={"d1": top},
-            ),
-        )
+    A greatest score below 1.
+    """
+    fusion = subject.rank_fusion
+    if fusion is None or fusion.normalize != "three_lists":
+        return
+    total, top = sum((subject.weights or {}).values()), subject.greatest_score
+    if not top < 1 - 1e-9:
+        return
+    message = (
+        f"three_lists divides by 3/(k+1), for three lists of weight 1, and the weights sum to "
+        f"{total:g}: no score exceeds {top:.3f}, so a threshold on [0, 1] means less than it "
+        "says"
+    )
+    yield Problem(
+        message,
+        ("fusion", "normalize"),
+        lambda: subject.make_witness(
+            f"every list ranks d1 first; it scores {top:.3f}",
+            rank_lists({"d1": dict.fromkeys(subject.sources, 1)}),
+            scores={"d1": top},
+        ),
+    )
 
 
-@register_rule
-class WeightsByTypeUntyped(Rule):
-    """``weights-by-type-untyped``: every query gets the parameters of the fallback."""
+@register_rule("weights-by-type-untyped", facts={"types"})
+def check_weights_by_type_untyped(subject: Subject) -> Iterator[Problem]:
+    """Every query gets the parameters of the fallback.
 
-    id = "weights-by-type-untyped"
-    facts = frozenset({"types"})
-
-    def find_problems(self, subject: Subject) -> Iterator[Problem]:
-        """A dataset none of whose types or intents the system names."""
-        key, known = subject.whole.class_key, subject.whole.query_classes
-        if key is None or known is None or not subject.is_fallback or subject.dataset is None:
-            return
-        if subject.whole.types in {"hybrid", "predicted"}:
-            return
-        values = subject.dataset.classes(key)
-        if values is None or values & set(known) - {key.fallback}:
-            return
-        named = ", ".join(name for name in known if name != key.fallback) or "none"
-        listed = ", ".join(sorted(values))
-        given = f"has the {key.field}s {listed}" if values else f"has no {key.title}s"
-        message = (
-            f"{subject.dataset.name} {given}, and the parameters are by {key.field} ({named}): "
-            f"every query gets those of {key.fallback!r}"
-        )
-        location = (subject.whole.class_field,)
-        yield Problem(message, location, lambda: _build_untyped_witness(subject), of_whole=True)
+    A dataset none of whose types or intents the system names.
+    """
+    key, known = subject.whole.class_key, subject.whole.query_classes
+    if key is None or known is None or not subject.is_fallback or subject.dataset is None:
+        return
+    if subject.whole.types in {"hybrid", "predicted"}:
+        return
+    values = subject.dataset.classes(key)
+    if values is None or values & set(known) - {key.fallback}:
+        return
+    named = ", ".join(name for name in known if name != key.fallback) or "none"
+    listed = ", ".join(sorted(values))
+    given = f"has the {key.field}s {listed}" if values else f"has no {key.title}s"
+    message = (
+        f"{subject.dataset.name} {given}, and the parameters are by {key.field} ({named}): "
+        f"every query gets those of {key.fallback!r}"
+    )
+    location = (subject.whole.class_field,)
+    yield Problem(message, location, lambda: _build_untyped_witness(subject), of_whole=True)
 
 
 def _build_untyped_witness(subject: Subject) -> Witness:
@@ -241,42 +228,39 @@ def _build_untyped_witness(subject: Subject) -> Witness:
 THREE = 3
 
 
-@register_rule
-class WeightsSum(Rule):
-    """``weights-sum``: the weights do not sum to what the formula takes them to."""
+@register_rule("weights-sum")
+def check_weights_sum(subject: Subject) -> Iterator[Problem]:
+    """The weights do not sum to what the formula takes them to.
 
-    id = "weights-sum"
-
-    def find_problems(self, subject: Subject) -> Iterator[Problem]:
-        """Sums of weights by type that differ, and too much weight for ``three_lists``."""
-        if subject.rank_fusion is None:
-            return
-        if subject.is_fallback:
-            yield from _check_types(subject)
-        # Sums above 1 are clamped, and then equal.
-        total = sum((subject.weights or {}).values())
-        if subject.rank_fusion.normalize != "three_lists" or total <= THREE:
-            return
-        first, second = (
-            subject.score_at(dict.fromkeys(subject.sources, rank)) / subject.divisor
-            for rank in (1, 2)
-        )
-        if second <= 1:
-            return
-        message = (
-            f"three_lists divides by 3/(k+1), for three lists of weight 1, and the weights sum to "
-            f"{total:g}: documents that every list ranks first and second would score {first:.3f} "
-            f"and {second:.3f} and are both shown as 1, which a blend or a threshold then reads"
-        )
-        yield Problem(
-            message,
-            ("fusion", "weights"),
-            lambda: subject.make_witness(
-                "every list ranks d1 first and d2 second; both score 1",
-                rank_lists({f"d{r}": dict.fromkeys(subject.sources, r) for r in (1, 2)}),
-                scores={"d1": 1.0, "d2": 1.0},
-            ),
-        )
+    Sums of weights by type that differ, and too much weight for ``three_lists``.
+    """
+    if subject.rank_fusion is None:
+        return
+    if subject.is_fallback:
+        yield from _check_types(subject)
+    # Sums above 1 are clamped, and then equal.
+    total = sum((subject.weights or {}).values())
+    if subject.rank_fusion.normalize != "three_lists" or total <= THREE:
+        return
+    first, second = (
+        subject.score_at(dict.fromkeys(subject.sources, rank)) / subject.divisor for rank in (1, 2)
+    )
+    if second <= 1:
+        return
+    message = (
+        f"three_lists divides by 3/(k+1), for three lists of weight 1, and the weights sum to "
+        f"{total:g}: documents that every list ranks first and second would score {first:.3f} "
+        f"and {second:.3f} and are both shown as 1, which a blend or a threshold then reads"
+    )
+    yield Problem(
+        message,
+        ("fusion", "weights"),
+        lambda: subject.make_witness(
+            "every list ranks d1 first and d2 second; both score 1",
+            rank_lists({f"d{r}": dict.fromkeys(subject.sources, r) for r in (1, 2)}),
+            scores={"d1": 1.0, "d2": 1.0},
+        ),
+    )
 
 
 def _check_types(subject: Subject) -> Iterator[Problem]:

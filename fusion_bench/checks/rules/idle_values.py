@@ -65,38 +65,36 @@ class Idle:
     system: System | None = None
 
 
-@lint_rule.register_rule
-class NoEffect(lint_rule.Rule):
-    """``no-effect``: a parameter whose value changes no list."""
+@lint_rule.register_rule("no-effect")
+def check_no_effect(subject: lint_rule.Subject) -> Iterator[lint_rule.Problem]:
+    """A parameter whose value changes no list.
 
-    id = "no-effect"
-
-    def find_problems(self, subject: lint_rule.Subject) -> Iterator[lint_rule.Problem]:
-        """Every such parameter that has not its default."""
-        if not subject.sources:
-            return
-        checks = (_check_single_run, _check_depths, _check_blend)
-        for idle in (idle for check in checks for idle in check(subject)):
-            message = f"{'.'.join(map(str, idle.location))} has no effect: {idle.message}"
-            yield lint_rule.Problem(message, idle.location, partial(_build_witness, subject, idle))
-        facts = subject.dataset
-        if facts is None or isinstance(subject.system.fusion, Trainable):
-            return
-        for i, name in enumerate(subject.system.runs):  # whose condition changes nothing
-            switch = facts.switches.get(name)
-            if switch is None or name not in subject.sources or 0 < switch.on < switch.queries:
-                continue
+    Every such parameter that has not its default.
+    """
+    if not subject.sources:
+        return
+    checks = (_check_single_run, _check_depths, _check_blend)
+    for idle in (idle for check in checks for idle in check(subject)):
+        message = f"{'.'.join(map(str, idle.location))} has no effect: {idle.message}"
+        yield lint_rule.Problem(message, idle.location, partial(_build_witness, subject, idle))
+    facts = subject.dataset
+    if facts is None or isinstance(subject.system.fusion, Trainable):
+        return
+    for i, name in enumerate(subject.system.runs):  # whose condition changes nothing
+        switch = facts.switches.get(name)
+        if switch is None or name not in subject.sources or 0 < switch.on < switch.queries:
+            continue
+        message = (
+            f"when of run {name} has no effect: every query of {facts.name} meets "
+            f"({switch.condition})"
+        )
+        if not switch.on:
             message = (
-                f"when of run {name} has no effect: every query of {facts.name} meets "
-                f"({switch.condition})"
+                f"run {name} has no effect: it is on where ({switch.condition}), and no query "
+                f"of {facts.name} is"
             )
-            if not switch.on:
-                message = (
-                    f"run {name} has no effect: it is on where ({switch.condition}), and no query "
-                    f"of {facts.name} is"
-                )
-            build = partial(_build_switch_witness, subject, name, is_on=switch.on > 0)
-            yield lint_rule.Problem(message, ("runs", i), build, of_whole=True)
+        build = partial(_build_switch_witness, subject, name, is_on=switch.on > 0)
+        yield lint_rule.Problem(message, ("runs", i), build, of_whole=True)
 
 
 def _is_stated(model: BaseModel, key: str) -> bool:
