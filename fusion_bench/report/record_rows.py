@@ -78,15 +78,26 @@ def named_rows(name: str, records: Iterable[BaseModel]) -> list[dict[str, Any]]:
 def report_rows(report: Report) -> Rows:
     """``systems``, ``differences``, ``values``, ``lists``, ``lint``."""
     collections = report.collections
-    systems = [(each, {row.name: row for row in each.systems}) for each in collections]
     return {
-        "systems": [row for each, rows in systems for row in system_rows(each, rows)],
-        "differences": [
-            row for each in collections for row in named_rows(each.name, each.comparisons)
-        ],
-        "values": [row for each, rows in systems for row in value_rows(each, rows)],
+        **_collection_rows(
+            [(each, {row.name: row for row in each.systems}) for each in collections],
+            {each.name: each.comparisons for each in collections},
+        ),
         "lists": [row for each in collections for row in named_rows(each.name, each.runs)],
         "lint": [flatten(each.model_dump(mode="json")) for each in report.lint],
+    }
+
+
+def _collection_rows(
+    systems: Sequence[tuple[Collection, Mapping[str, SystemResult]]],
+    comparisons: Mapping[str, Iterable[BaseModel]],
+) -> Rows:
+    """``systems``, ``differences``, ``values`` of some collections."""
+    named = (named_rows(name, each) for name, each in comparisons.items())
+    return {
+        "systems": [row for pair in systems for row in system_rows(*pair)],
+        "differences": [row for rows in named for row in rows],
+        "values": [row for pair in systems for row in value_rows(*pair)],
     }
 
 
@@ -136,13 +147,7 @@ def comparison_rows(
         (plan.left, {name: plan.rows[name] for name in (plan.table.baseline, *plan.wanted)})
         for plan in plans
     ]
-    return {
-        "systems": [row for each, rows in systems for row in system_rows(each, rows)],
-        "differences": [
-            row for each in compared for row in named_rows(each.collection, each.comparisons)
-        ],
-        "values": [row for each, rows in systems for row in value_rows(each, rows)],
-    }
+    return _collection_rows(systems, {each.collection: each.comparisons for each in compared})
 
 
 #: A spreadsheet takes a text that begins so for a formula.

@@ -475,32 +475,22 @@ def change_html(
         page: From ``build_change_page``.
         tables: Sections to add at its end, such as systems against one baseline.
     """
-    names = [each.name for each in shared_collections(change)]
-    sections = tuple(
-        replace(section, key=f"collection {names.index(section.title)}")
-        if section.title in names
-        else section
-        for section in page.sections
-    )
-    page = replace(page, sections=sections)
-    page = replace(page, sections=(*page.sections, *tables))
+    shared = {each.name: each for each in shared_collections(change)}
+    keys = {name: f"collection {i}" for i, name in enumerate(shared)}
+    sections = (replace(each, key=keys.get(each.title, each.key)) for each in page.sections)
     before = {each.name: each for each in old.collections}
     after = {each.name: each for each in new.collections}
-    return render_html(
-        page,
-        (
-            {
-                "kind": "change",
-                "name": escape_control_chars(new.name),
-                "alpha": new.alpha,
-                "min_gain": new.min_gain,
-                "collections": [
-                    _shared_collection_data(each, before[each.name], after[each.name], new)
-                    for each in shared_collections(change)
-                ],
-            }
-        ),
-    )
+    data = {
+        "kind": "change",
+        "name": escape_control_chars(new.name),
+        "alpha": new.alpha,
+        "min_gain": new.min_gain,
+        "collections": [
+            _shared_collection_data(each, before[name], after[name], new)
+            for name, each in shared.items()
+        ],
+    }
+    return render_html(replace(page, sections=(*sections, *tables)), data)
 
 
 HEAT: Final = (
