@@ -1,12 +1,28 @@
-"""Unjudged documents of a system: how many there are, and its values without and with them."""
+"""Unjudged documents of a system: how many there are, and what its values could be with them.
+
+Its values over judged documents only, with unjudged ones filled, and the least and greatest value
+that any completion of the judgments gives.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Collection, Sequence
+from functools import cache, partial
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from fusion_bench.checks.completed_measures import build_model, has_model
+from fusion_bench.checks.completions import (
+    Ends,
+    ListCounts,
+    ListParts,
+    TopCandidates,
+    collect_list,
+    count_list,
+    find_counted_ends,
+    find_list_ends,
+)
 from fusion_bench.data import ordering
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import query_slices
@@ -16,7 +32,8 @@ from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.measures import Measure, collect_returned, compute_measures
 from fusion_bench.measures._base import greatest_cutoff
-from fusion_bench.measures.rankings import ReturnedDocuments, join_returned
+from fusion_bench.measures.rankings import ReturnedDocuments, divide_or_zero, join_returned
+from fusion_bench.ranking.final_lists import list_parts
 from fusion_bench.ranking.plain_systems import fit_repeats, plain_systems
 from fusion_bench.ranking.system_ranking import ranked_lists
 from fusion_bench.ranking.system_scores import query_blocks
@@ -24,6 +41,7 @@ from fusion_bench.stats.repeat_variance import mean_of_repeats
 from fusion_bench.stats.unjudged import (
     CONDITION,
     JudgmentKind,
+    QueryBounds,
     UnjudgedEvidence,
     name_kind,
 )
@@ -173,3 +191,127 @@ def unjudged_share(runs: AlignedRuns, positions: IntArray) -> FloatArray:
     shown = np.bincount(query, minlength=len(runs.queries))
     unknown = np.bincount(query[~runs.judged[top]], minlength=len(runs.queries))
     return unknown / np.maximum(shown, 1)
+
+
+#: Depth of Judged where the measure has no cutoff.
+JUDGED_DEPTH: Final = 10
+#: Grades that are tried; where there are more, only those of the judgments are.
+MOST_GRADES: Final = 20
+
+
+def grade_scale(qrels: Qrels | None) -> Sequence[int]:
+    """The grades that a judge may give: 0 to the greatest of the judgments, at least 0 and 1."""
+    grades = np.zeros(0, dtype=np.int64) if qrels is None else qrels.grades
+    greatest = int(grades.max(initial=1))
+    if greatest > MOST_GRADES:
+        return [0, *np.unique(grades[grades > 0]).tolist()]
+    return range(max(greatest, 1) + 1)
+
+
+def find_bounds(
+    measures: Sequence[Measure],
+    runs: AlignedRuns,
+    parts: ListParts,
+    *,
+    is_complete: bool | None = None,
+) -> tuple[QueryBounds | None, ...]:
+    """The bounds of one system.
+
+    Args:
+        measures: (M,).
+        runs: All Q queries.
+        parts: The system's lists.
+        is_complete: Whether every candidate is judged; None = of these queries.
+
+    Returns:
+        (M,); None = the judgments are complete.
+    """
+    if runs.is_complete if is_complete is None else is_complete:
+        return (None,) * len(measures)
+    lists = [*parts]
+    count = cache(lambda depth: count_list(runs, lists, cutoff=depth))
+    collect = cache(lambda depth: collect_list(runs, lists, cutoff=depth))
+    bounds = []
+    for measure in measures:
+        shown = measure.cutoff or JUDGED_DEPTH
+        depth = measure.cutoff if has_model(measure) else shown  # None = all positions count
+        ends = _find_ends(measure, count(depth), partial(collect, depth))
+        counts = count(shown)
+        bounds.append(QueryBounds(divide_or_zero(counts.judged, counts.shown), ends, shown))
+    return tuple(bounds)
+
+
+def _find_ends(
+    measure: Measure, counts: ListCounts, collect: Callable[[], TopCandidates]
+) -> Ends | None:
+    """The least and greatest values; None = completions are not known."""
+    if not has_model(measure):
+        return None
+    if (ends := find_counted_ends(measure, counts)) is not None:
+        return ends
+    top = collect()
+    if (ends := find_list_ends(measure, top)) is not None:
+        return ends
+    model = build_model(measure, top, sorted({*grade_scale(top.runs.qrels), 1}))
+    if model is None:
+        return None
+    extremes = model.find_extremes()
+    return extremes.low, extremes.high
+
+
+def find_system_bounds(
+    system: System,
+    runs: AlignedRuns,
+    measures: Sequence[Measure],
+    *,
+    training: AlignedRuns | None = None,
+) -> tuple[QueryBounds | None, ...]:
+    """The bounds of a system, as means over its repeats.
+
+    Args:
+        system: The system.
+        runs: Aligned runs.
+        measures: (M,).
+        training: The queries that trained fusions learn from; None = the evaluated ones.
+
+    Returns:
+        (M,); None = the judgments are complete.
+    """
+    if runs.is_complete:  # nothing needs to be ranked
+        return (None,) * len(measures)
+    repeats = []
+    for fitted, lists in fit_repeats(system, runs, training):
+        blocks = [
+            find_bounds(measures, part, list_parts(fitted, part), is_complete=False)
+            for _, part in query_blocks(lists, measures)
+        ]
+        repeats.append(combine_bounds(blocks, np.concatenate))
+    return combine_bounds(repeats, mean_of_repeats)
+
+
+def combine_bounds(
+    parts: Sequence[Sequence[QueryBounds | None]],
+    combine: Callable[[Sequence[FloatArray]], FloatArray],
+) -> tuple[QueryBounds | None, ...]:
+    """The bounds of one system, (M,), from those of some queries or repeats each.
+
+    No completion gives the mean over repeats a value beyond the mean of their bounds.
+
+    Args:
+        parts: (B,) of (M,); None = complete judgments.
+        combine: Joins blocks of queries, or takes the mean over repeats.
+    """
+    combined: list[QueryBounds | None] = []
+    for bounds in zip(*parts, strict=True):
+        known = [each for each in bounds if each is not None]
+        if len(known) < len(bounds):
+            combined.append(None)
+            continue
+        ends = [each.ends for each in known if each.ends is not None]
+        joined = None
+        if len(ends) == len(known):
+            low, high = map(combine, zip(*ends, strict=True))
+            joined = low, high
+        judged = combine([each.judged for each in known])
+        combined.append(QueryBounds(judged, joined, known[0].depth))
+    return tuple(combined)

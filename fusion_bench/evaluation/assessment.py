@@ -10,11 +10,12 @@ from typing import TypeAlias
 import numpy as np
 
 from fusion_bench import measures as measure
-from fusion_bench.checks.completion_bounds import find_bounds, join_bounds, mean_bounds
 from fusion_bench.checks.source_ties import SourceTies, find_source_ties
 from fusion_bench.checks.unjudged import (
     EvidenceParts,
     RankedPart,
+    combine_bounds,
+    find_bounds,
     find_evidence,
     mean_evidence,
     measure_lists,
@@ -112,7 +113,7 @@ def _mean_assessment(parts: Sequence[Assessment]) -> Assessment:
         repeats=np.concatenate([part.repeats for part in parts]),
         ties=_mean_ties([part.ties for part in parts]),
         unjudged=mean_evidence([part.unjudged for part in parts]),
-        bounds=mean_bounds([part.bounds for part in parts]),
+        bounds=combine_bounds([part.bounds for part in parts], mean_of_repeats),
         candidates=round(sum(part.candidates for part in parts) / len(parts)),
         source_ties=_combine_source_ties(inside, _mean_ties) if inside else None,
     )
@@ -164,7 +165,7 @@ def _assess_repeat(
             ties=_join_ties([each.ties for each in parts]),
             unjudged=unjudged,
             candidates=sum(each.candidates for each in parts),
-            bounds=join_bounds([each.bounds for each in parts]),
+            bounds=combine_bounds([each.bounds for each in parts], np.concatenate),
             source_ties=_combine_source_ties(inside, _join_ties) if inside else None,
         )
     return assessed

@@ -19,8 +19,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from fusion_bench.checks.completion_bounds import find_system_bounds
-from fusion_bench.checks.unjudged import measure_unjudged
+from fusion_bench.checks.unjudged import find_system_bounds, measure_unjudged
 from fusion_bench.config.json_records import none_if_nan
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import count_within_queries, to_offsets

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from fusion_bench.checks.completion_bounds import find_system_bounds
 from fusion_bench.checks.judges import find_dataset_warnings, find_judge_refusals
 from fusion_bench.checks.lint import lint_experiment, read_dataset_facts
 from fusion_bench.checks.records import DataWarning, LintFinding, Obstacle
-from fusion_bench.checks.unjudged import measure_unjudged
+from fusion_bench.checks.unjudged import find_system_bounds, measure_unjudged
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.options import ObstacleKind
 from fusion_bench.config.yaml_files import Source

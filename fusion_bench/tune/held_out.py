@@ -12,9 +12,9 @@ from typing import Any, Final, get_args
 
 import numpy as np
 
-from fusion_bench.checks.completion_bounds import find_system_bounds
 from fusion_bench.checks.obstacles import refuse_obstacles
 from fusion_bench.checks.records import NearDuplicates
+from fusion_bench.checks.unjudged import find_system_bounds
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.options import ObstacleKind
 from fusion_bench.config.parameters import Params

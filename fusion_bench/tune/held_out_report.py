@@ -10,14 +10,13 @@ from typing import Any, Final
 import numpy as np
 
 from fusion_bench.checks.collection_warnings import find_warnings
-from fusion_bench.checks.completion_bounds import find_system_bounds
 from fusion_bench.checks.dataset_facts import describe_first_repeat, find_unjudged_queries
 from fusion_bench.checks.judges import describe_judge
 from fusion_bench.checks.lists import list_infos
 from fusion_bench.checks.query_warnings import count_synthetic, list_grades
 from fusion_bench.checks.records import DataWarning, ListInfo
 from fusion_bench.checks.source_ties import find_source_ties
-from fusion_bench.checks.unjudged import judgment_kind, measure_unjudged
+from fusion_bench.checks.unjudged import find_system_bounds, judgment_kind, measure_unjudged
 from fusion_bench.config.models import parse_model
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray

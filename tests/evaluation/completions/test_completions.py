@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from fusion_bench.checks import completed_measures
 from fusion_bench.checks.completed_measures import build_model
-from fusion_bench.checks.completion_bounds import find_bounds, grade_scale
 from fusion_bench.checks.completions import CompletionModel
+from fusion_bench.checks.unjudged import find_bounds, grade_scale
 from fusion_bench.cli import main
 from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import FloatArray

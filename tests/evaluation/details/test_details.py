@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench.checks.completion_bounds import find_system_bounds
-from fusion_bench.checks.unjudged import measure_unjudged
+from fusion_bench.checks.unjudged import find_system_bounds, measure_unjudged
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import UnknownKeyError, UnknownNameError
 from fusion_bench.evaluation.assessment import assess_system
