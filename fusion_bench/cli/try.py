@@ -160,7 +160,7 @@ def _plan_files(options: TryOptions) -> Compare:
 def _plan_dataset(options: TryOptions) -> Compare:
     """Compare the lists of a dataset, which an experiment then names where it is."""
     from fusion_bench.evaluation.starter import (
-        compare_starter_dataset,
+        compare_starter,
         read_starter_dataset,
         save_dataset_experiment,
     )
@@ -174,9 +174,9 @@ def _plan_dataset(options: TryOptions) -> Compare:
         roles, is_saved = options.parse_roles(), options.save is not None
         dataset, starter = read_starter_dataset(path, options.engine, roles, is_saved=is_saved)
         refuse_inputs(dataset.spec.file_paths(path.parent))
-        done = compare_starter_dataset(
-            dataset, starter, measures, progress, allowed=options.allowed
-        )
+        done = None
+        if dataset.is_judged:
+            done = compare_starter(dataset, starter, measures, progress, allowed=options.allowed)
         return done, partial(save_dataset_experiment, path, starter, measures)
 
     return compare

@@ -210,37 +210,10 @@ def compare_starter_systems(
         provenance={name: meta for name, meta in known.items() if meta is not None},
         folder=dataset.folder if is_shown else None,
     )
-    done = _compare(
-        dataset,
-        lists.starter,
-        given.measures,
-        progress,
-        samples_ties=is_shown,
-        allowed=allowed,
+    done = compare_starter(
+        *(dataset, lists.starter, given.measures, progress), samples_ties=is_shown, allowed=allowed
     )
     return done._replace(notes=lists.notes)
-
-
-def _compare(
-    dataset: Dataset,
-    starter: StarterSystems,
-    measures: Sequence[str],
-    progress: Progress,
-    *,
-    samples_ties: bool = True,
-    allowed: Collection[ObstacleKind] = (),
-) -> StarterComparison:
-    experiment, source = make_experiment(
-        "try",
-        starter.systems,
-        dataset=dataset.name,
-        baseline=starter.baseline,
-        measures=list(measures),
-    )
-    report = run_on_datasets(
-        *(experiment, source, [dataset], progress), samples_ties=samples_ties, allowed=allowed
-    )
-    return StarterComparison(report, dataset, source, starter, starter.notes)
 
 
 def read_starter_dataset(
@@ -278,30 +251,40 @@ def read_starter_dataset(
     return dataset, starter
 
 
-def compare_starter_dataset(
+def compare_starter(
     dataset: Dataset,
     starter: StarterSystems,
     measures: Sequence[str],
-    progress: Progress = ignore_progress,
+    progress: Progress,
     *,
-    allowed: Collection[ObstacleKind] = (),
-) -> StarterComparison | None:
-    """Compare the starter systems on a dataset; None where nothing is judged.
+    samples_ties: bool = True,
+    allowed: Collection[ObstacleKind],
+) -> StarterComparison:
+    """Compare the starter systems on a dataset.
 
     Args:
         dataset: The dataset.
         starter: The systems.
         measures: Measure names, the primary one first.
         progress: Called as the work goes on.
+        samples_ties: Whether ties inside lists are settled at random.
         allowed: Obstacles that do not stop the comparison.
 
     Raises:
         DataCheckError: Document ids do not meet, or a check finds a list false.
         ConfigError: A measure is unknown.
     """
-    if not dataset.is_judged:
-        return None
-    return _compare(dataset, starter, measures, progress, allowed=allowed)
+    experiment, source = make_experiment(
+        "try",
+        starter.systems,
+        dataset=dataset.name,
+        baseline=starter.baseline,
+        measures=list(measures),
+    )
+    report = run_on_datasets(
+        *(experiment, source, [dataset], progress), samples_ties=samples_ties, allowed=allowed
+    )
+    return StarterComparison(report, dataset, source, starter, starter.notes)
 
 
 def save_dataset_experiment(
@@ -329,10 +312,8 @@ def save_dataset_experiment(
     """
     check_free(folder)
     place = Path(os.path.relpath(files.resolve_path(path), files.resolve_path(folder))).as_posix()
-    if done is None:
-        text = _uncompared_text(starter, starter.notes, measures, TRY.command, place)
-    else:
-        text = _experiment_text(done, TRY.command, place)
+    report = None if done is None else done.report
+    text = _experiment_text(starter, starter.notes, measures, TRY.command, place, report)
     return [files.write_atomic(folder / EXPERIMENT_FILE, text.encode())]
 
 
@@ -443,7 +424,8 @@ def save_starter(
     if saved_by is TRY:  # others show no values
         read_ledger(folder / LEDGER_NAME)  # a malformed one is refused before anything is written
     name, runs, spaces = done.dataset.name, done.dataset.runs, done.dataset.spaces
-    experiment = _experiment_text(done, saved_by.command)
+    starter, command = done.starter, saved_by.command
+    experiment = _experiment_text(starter, done.notes, given.measures, command, report=done.report)
     written = _save_files(given, name, runs, spaces, experiment, folder, saved_by)
     if saved_by is TRY:
         record_shown(folder, done.dataset.qrels, done.report.collections[0].queries)
@@ -471,7 +453,7 @@ def save_uncompared(
         ConfigError: Something would be overwritten.
         FusionBenchError: The folder cannot be written to.
     """
-    experiment = _uncompared_text(lists.starter, lists.notes, given.measures, saved_by.command)
+    experiment = _experiment_text(lists.starter, lists.notes, given.measures, saved_by.command)
     return _save_files(given, name, lists.runs, lists.spaces, experiment, folder, saved_by)
 
 
@@ -536,41 +518,29 @@ def _describe_dataset(
     return dataset
 
 
-def _uncompared_text(
+def _experiment_text(
     starter: StarterSystems,
     notes: Iterable[str],
     measures: Sequence[str],
     command: str,
     dataset: str = DATASET_FILE,
+    report: Report | None = None,
 ) -> str:
-    """The experiment of systems that were not compared."""
-    baseline, systems = starter.baseline, starter.systems
+    """The experiment; if its systems were compared, with a gate for the best one."""
+    best, gate = starter.baseline, {}
+    if report is not None:
+        best = preferred_system(report.collections[0])
+        checks = {report.collections[0].primary_measure: {"max_drop": AUTO}}
+        gate = {"gate": {"system": best, "checks": checks}}
     data = {
         "description": f"The starter systems of {command}.",
         "dataset": dataset,
         "measures": list(measures),
-        "baseline": baseline,
-        "systems": systems,
-        "tune": {"system": _tuned_system(systems, baseline, baseline)},
+        "baseline": starter.baseline,
+        "systems": starter.systems,
+        "tune": {"system": _tuned_system(starter.systems, best, starter.baseline)},
+        **gate,
     }
-    return _add_notes(command, notes, data)
-
-
-def _experiment_text(done: StarterComparison, command: str, dataset: str = DATASET_FILE) -> str:
-    """The experiment, with what it takes to tune and to gate its best system."""
-    collection = done.report.collections[0]
-    best = preferred_system(collection)
-    data = {
-        "description": f"The starter systems of {command}.",
-        **done.source.data,
-        "dataset": dataset,
-        "tune": {"system": _tuned_system(done.source.data["systems"], best, collection.baseline)},
-        "gate": {"system": best, "checks": {collection.primary_measure: {"max_drop": AUTO}}},
-    }
-    return _add_notes(command, done.notes, data)
-
-
-def _add_notes(command: str, notes: Iterable[str], data: dict[str, Any]) -> str:
     lines = "".join(f"# {note}\n" for note in notes)
     return f"# Written by: {command}\n{lines}{_to_yaml(data)}"
 
