@@ -19,7 +19,7 @@ A file that somebody edited would otherwise be shown, compared and planned with 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -256,12 +256,27 @@ def check_column(
         yield from _check_range(place, column)
 
 
-def _check_range(place: str, values: Iterable[float | None]) -> Iterator[str]:
+def _check_range(place: str, values: Iterable[float | None], least: float = 0) -> Iterator[str]:
     """The first of these values that lies outside [0, 1] by more than a rounding error."""
     for value in values:
-        if value is not None and not -ROUNDING <= value <= 1 + ROUNDING:
-            yield f"{place}: values from 0 to 1 are needed, given {value:g}"
+        if value is not None and not least - ROUNDING <= value <= 1 + ROUNDING:
+            yield f"{place}: values from {least:g} to 1 are needed, given {value:g}"
             return
+
+
+def _check_ends(
+    ends: Mapping[str, float | None], name: str, middle: float | None, least: float | None
+) -> Iterator[str]:
+    """The ends that lie outside [least, 1], or on the wrong side of what they enclose."""
+    for place, end in ends.items():
+        if end is None:
+            continue
+        if least is not None:
+            yield from _check_range(place, (end,), least)
+        is_lower = place.endswith(("low", "minimum"))
+        if middle is not None and (end - middle if is_lower else middle - end) > ROUNDING:
+            side = "above" if is_lower else "below"
+            yield f"{place}: {end:g} lies {side} the {name} {middle:g}"
 
 
 def _find_repeated(names: Sequence[str]) -> str | None:
@@ -302,26 +317,21 @@ def _check_bounds(place: str, bounds: CompletionBounds, *, is_bounded: bool) -> 
 
 def _check_measure(result: MeasureResult, count: int, *, is_bounded: bool) -> Iterator[str]:
     yield from check_column("values", result.values, count, is_bounded=is_bounded)
-    values = _make_array(result.values)
+    values = np.array(result.values, dtype=np.float64)
     yield from _check_mean(result.mean, values)
     for number, repeat in enumerate(result.trials):
         yield from check_column(f"trials.{number}", repeat, count, is_bounded=is_bounded)
-    yield from _check_repeats(result, values)
+    if result.trials and all(len(repeat) == len(values) for repeat in result.trials):
+        means = np.mean(np.array(result.trials, dtype=np.float64), axis=0)
+        if not np.allclose(means, values, rtol=0, atol=ROUNDING, equal_nan=True):
+            yield f"trials: their means are not the values (tolerance {ROUNDING:g})"
     if result.bounds is not None:
         yield from _check_bounds("bounds", result.bounds, is_bounded=is_bounded)
     ends = {"low": result.low, "high": result.high}
     for kind, ties in {"ties": result.ties, "source_ties": result.source_ties}.items():
         if ties is not None:
             ends |= {f"{kind}.{end}": getattr(ties, end) for end in ("minimum", "maximum")}
-    for place, end in ends.items():
-        if is_bounded:
-            yield from _check_range(place, (end,))
-        is_lower = place.endswith(("low", "minimum"))
-        if end is not None and result.mean is not None:
-            beyond = end - result.mean if is_lower else result.mean - end
-            if beyond > ROUNDING:
-                side = "above" if is_lower else "below"
-                yield f"{place}: {end:g} lies {side} the mean {result.mean:g}"
+    yield from _check_ends(ends, "mean", result.mean, 0 if is_bounded else None)
 
 
 def _check_mean(mean: float | None, values: FloatArray) -> Iterator[str]:
@@ -336,20 +346,6 @@ def _check_mean(mean: float | None, values: FloatArray) -> Iterator[str]:
             f"mean: {'none' if mean is None else f'{mean:g}'}, and the mean of its "
             f"{pluralize(len(values), 'value')} is {expected:g} (tolerance {ROUNDING:g})"
         )
-
-
-def _check_repeats(result: MeasureResult, values: FloatArray) -> Iterator[str]:
-    """The values are the means over the repeats."""
-    if not result.trials or any(len(repeat) != len(values) for repeat in result.trials):
-        return
-    means = np.mean([_make_array(repeat) for repeat in result.trials], axis=0)
-    if not np.allclose(means, values, rtol=0, atol=ROUNDING, equal_nan=True):
-        yield f"trials: their means are not the values (tolerance {ROUNDING:g})"
-
-
-def _make_array(values: Sequence[float | None]) -> FloatArray:
-    """(Q,): NaN where a value is missing."""
-    return np.array(values, dtype=np.float64)
 
 
 _FIELDS: Final[dict[str, Any]] = {
@@ -377,18 +373,13 @@ def _find_inconsistencies(report: Report) -> Iterator[str]:
             yield f"collections.{number}.{problem}"
 
 
-def _check_queries(collection: Collection) -> Iterator[str]:
-    """List the columns that do not have one entry for each query."""
+def _check_collection(collection: Collection) -> Iterator[str]:
     columns = {"types": collection.types, "groups": collection.groups}
     columns |= {f"slices.{name}": values for name, values in collection.slices.items()}
     for place, column in columns.items():
         if len(column) != len(collection.queries):
             count = pluralize(len(collection.queries), "query")
             yield f"{place}: {len(column)} entries for {count}"
-
-
-def _check_collection(collection: Collection) -> Iterator[str]:
-    yield from _check_queries(collection)
     names: dict[str, Sequence[str]] = {
         "queries": collection.queries,
         "measures": collection.measures,
@@ -401,12 +392,15 @@ def _check_collection(collection: Collection) -> Iterator[str]:
             yield f"{place}: {repeated!r} stands there twice"
     if collection.baseline not in collection.competitors:
         yield f"baseline: no system {collection.baseline!r}"
-    for number, row in enumerate(collection.systems):
-        for problem in _check_system(collection, row):
-            yield f"systems.{number}.{problem}"
-    for number, comparison in enumerate(collection.comparisons):
-        for problem in _check_comparison(collection, comparison):
-            yield f"comparisons.{number}.{problem}"
+    checked = {
+        f"systems.{i}": _check_system(collection, row) for i, row in enumerate(collection.systems)
+    }
+    checked |= {
+        f"comparisons.{i}": _check_comparison(collection, each)
+        for i, each in enumerate(collection.comparisons)
+    }
+    for place, problems in checked.items():
+        yield from (f"{place}.{problem}" for problem in problems)
 
 
 def _check_comparison(collection: Collection, comparison: ComparisonResult) -> Iterator[str]:
@@ -433,19 +427,9 @@ def _check_comparison(collection: Collection, comparison: ComparisonResult) -> I
         total = pluralize(len(collection.queries), "query")
         yield f"wins, ties and losses: {counts}, and the collection has {total}"
     yield from _check_range("p", (comparison.p,))
-    yield from _check_interval(comparison)
-
-
-def _check_interval(comparison: ComparisonResult) -> Iterator[str]:
-    low, high, middle = comparison.low, comparison.high, comparison.difference
-    if low is not None and low > middle + ROUNDING:
-        yield f"low: {low:g} lies above the difference {middle:g}"
-    if high is not None and high < middle - ROUNDING:
-        yield f"high: {high:g} lies below the difference {middle:g}"
-    if is_bounded(comparison.measure):
-        for field, value in {"low": low, "high": high}.items():
-            if value is not None and abs(value) > 1 + ROUNDING:
-                yield f"{field}: values from -1 to 1 are needed, given {value:g}"
+    ends = {"low": comparison.low, "high": comparison.high}
+    least = -1 if is_bounded(comparison.measure) else None
+    yield from _check_ends(ends, "difference", comparison.difference, least)
 
 
 REMEDY = "run the experiment again"
