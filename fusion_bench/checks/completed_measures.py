@@ -71,12 +71,6 @@ class FirstRelevant:
         np.maximum.at(best, self.top.query, np.where(is_relevant, self.value(positions), 0.0))
         return best
 
-    def differences(self, grades: IntArray) -> FloatArray:
-        """(Q,): 0 where nothing is relevant."""
-        is_relevant = grades >= self.rel
-        first = self._best(self.top.first, is_relevant)
-        return first - self._best(self.top.second, is_relevant)
-
     def _best_others(
         self, positions: IntArray, is_relevant: np.typing.NDArray[np.bool_]
     ) -> FloatArray:
@@ -108,11 +102,12 @@ class FirstRelevant:
 
     def find_extremes(self) -> Extremes:
         """Exact."""
-        top = self.top
-        _, values = self._each_way(top.grade >= self.rel)
+        top, is_relevant = self.top, self.top.grade >= self.rel
+        _, values = self._each_way(is_relevant)
+        given = self._best(top.first, is_relevant) - self._best(top.second, is_relevant)
         ends, grades = [], []
         for sign in (-1.0, 1.0):
-            best = sign * self.differences(top.grade)
+            best = sign * given
             rows = np.flatnonzero(~top.judged & (sign * values > best[top.query]))
             rows = rows[np.lexsort((-sign * values[rows], top.query[rows]))]
             query, index = np.unique(top.query[rows], return_index=True)
@@ -154,14 +149,6 @@ class AveragePrecisionModel:
         ends = np.searchsorted(self.top.query, np.arange(self.top.size + 1)).tolist()
         return [slice(start, end) for start, end in pairwise(ends)]
 
-    def differences(self, grades: IntArray) -> FloatArray:
-        """(Q,): 0 where nothing is relevant."""
-        chosen = (grades >= self.rel)[None, :]
-        return np.array([self._values(q, chosen[:, part])[0] for q, part in self._query_slices()])
-
-    def _query_slices(self) -> list[tuple[int, slice]]:
-        return list(enumerate(self._slices))
-
     def _values(self, query: int, chosen: BoolArray) -> FloatArray:
         """(C,): the difference where these documents, shape (C, n), are relevant."""
         part = self._slices[query]
@@ -175,7 +162,7 @@ class AveragePrecisionModel:
         low, high = np.zeros(top.size), np.zeros(top.size)
         grades = [top.grade.copy(), top.grade.copy()]
         is_exact = True
-        for query, part in self._query_slices():
+        for query, part in enumerate(self._slices):
             unjudged = np.flatnonzero(~top.judged[part])
             if len(unjudged) <= MOST_ENUMERATED:
                 ends = self._enumerate(query, unjudged)
@@ -236,7 +223,7 @@ class AveragePrecisionModel:
     def grade_effects(self, grades: IntArray) -> FloatArray:
         """(m,): relevant or not; the other documents stay."""
         effects = np.zeros(len(self.top.query))
-        for query, part in self._query_slices():
+        for query, part in enumerate(self._slices):
             unjudged = np.flatnonzero(~self.top.judged[part])
             if not len(unjudged):
                 continue
@@ -297,29 +284,12 @@ class LinearFractional:
         ]
         return np.stack(rows, axis=1)
 
-    @cached_property
-    def _judged_part(self) -> FloatArray:
-        """(Q,): the numerators where no unjudged document is relevant."""
-        return self._numerators(self.top.grade)
-
     def _gains(self, grades: IntArray) -> FloatArray:
         return np.asarray((grades[..., None] >= self.thresholds) @ self.steps)
-
-    def _parts(self, grades: IntArray) -> tuple[FloatArray, IntArray]:
-        """(Q,) numerators, and (Q, T) documents of each grade or better."""
-        top, unjudged = self.top, ~self.top.judged
-        counts = self._known.copy()
-        np.add.at(counts, top.query[unjudged], grades[unjudged, None] >= self.thresholds)
-        return self._numerators(grades), counts
 
     def _numerators(self, grades: IntArray) -> FloatArray:
         terms = self._gains(grades) * self.weights
         return np.bincount(self.top.query, terms, minlength=self.top.size).astype(np.float64)
-
-    def differences(self, grades: IntArray) -> FloatArray:
-        """(Q,): 0 where nothing is relevant."""
-        numerator, counts = self._parts(grades)
-        return divide_or_zero(numerator, self._ideals(counts))
 
     def _ideals(self, counts: IntArray) -> FloatArray:
         ideals = np.asarray(self.ideal(counts) @ self.steps)
@@ -328,8 +298,9 @@ class LinearFractional:
     def grade_effects(self, grades: IntArray) -> FloatArray:
         """(m,): each grade in turn; the other documents stay."""
         top, rows = self.top, np.flatnonzero(~self.top.judged)
-        numerator, counts = self._parts(grades)
+        numerator, counts = self._numerators(grades), self._known.copy()
         query, known = top.query[rows], grades[rows, None] >= self.thresholds
+        np.add.at(counts, query, known)
         rest = numerator[query] - self._gains(grades[rows]) * self.weights[rows]
         values = []
         for grade in (0, *self.thresholds.tolist()):
@@ -344,9 +315,10 @@ class LinearFractional:
     def find_extremes(self) -> Extremes:
         """Exact."""
         ends, grades = np.zeros((2, self.top.size)), np.tile(self.top.grade, (2, 1))
+        given = self._numerators(self.top.grade)  # where no unjudged document is relevant
         for queries, rows in self._blocks():
             for end, sign in enumerate((-1.0, 1.0)):
-                best, grades[end, rows] = self._maximize(queries, rows, sign)
+                best, grades[end, rows] = self._maximize(queries, rows, sign, sign * given[queries])
                 ends[end, queries] = sign * best
         return Extremes(*ends, *grades)
 
@@ -362,7 +334,7 @@ class LinearFractional:
             yield queries, rows[(owners >= start) & (owners < start + height)]
 
     def _maximize(
-        self, queries: IntArray, rows: IntArray, sign: float
+        self, queries: IntArray, rows: IntArray, sign: float, base: FloatArray
     ) -> tuple[FloatArray, IntArray]:
         """(B,): the greatest ``sign`` · difference of each query; the grades of the rows then."""
         owner = self.top.query[rows] - queries[0]
@@ -371,10 +343,9 @@ class LinearFractional:
         weights = np.full((len(queries), width), -np.inf)  # no sum reaches beyond the last document
         weights[owner, place] = sign * self.weights[rows]
         order = np.argsort(-weights, axis=1, kind="stable")
-        base, known = sign * self._judged_part[queries, None], self._known[queries]
-        ordered = np.take_along_axis(weights, order, axis=1)
-        first, alike = _find_distinct(np.hstack([base, known, ordered]))
-        value, best = self._climb(base[first, 0], known[first], ordered[first])
+        known, ordered = self._known[queries], np.take_along_axis(weights, order, axis=1)
+        first, alike = _find_distinct(np.hstack([base[:, None], known, ordered]))
+        value, best = self._climb(base[first], known[first], ordered[first])
         levels = np.empty_like(order)
         counts = (best[:, :, None] > np.arange(width)).sum(axis=1)
         np.put_along_axis(levels, order, counts[alike], axis=1)

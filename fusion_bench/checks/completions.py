@@ -203,9 +203,6 @@ class CompletionModel(Protocol):
     def find_extremes(self) -> Extremes:
         """The least and greatest difference of each query."""
 
-    def differences(self, grades: IntArray) -> FloatArray:
-        """(Q,): first − second where the m documents have these grades."""
-
     def grade_effects(self, grades: IntArray) -> FloatArray:
         """(m,): how far the grade of each unjudged document alone moves its query's difference.
 

@@ -58,14 +58,13 @@ def test_both_ends_and_effects_of_grades(name: str, case: Case, cutoff: int) -> 
     assert of_last_query(ends.high) == pytest.approx(max(slow.values()), abs=1e-12)
     assert ends.low[0] == ends.high[0] == 0
     for values, grades in ((ends.low, ends.low_grades), (ends.high, ends.high_grades)):
-        assert model.differences(grades) == pytest.approx(values, abs=1e-12)
-        check_effects(model, name, case, cutoff, grades)
+        check_effects(model, name, case, cutoff, grades, of_last_query(values))
 
 
 def check_effects(
-    model: CompletionModel, name: str, case: Case, cutoff: int, grades: np.ndarray
+    model: CompletionModel, name: str, case: Case, cutoff: int, grades: np.ndarray, end: float
 ) -> None:
-    """Each grade of one document in turn, by the slow loop."""
+    """The grades reach the end; each grade of one document in turn, by the slow loop."""
     top = make_top(*case, cutoff)
     ids = [top.runs.vocabulary[code] for code in top.document.tolist()]
     unknown = {
@@ -78,6 +77,7 @@ def check_effects(
     slow = {
         frozenset(added): value for added, value in slow_differences(name, *case, cutoff).items()
     }
+    assert slow[frozenset(unknown.items())] == pytest.approx(end, abs=1e-12)
     effects = model.grade_effects(grades)
     assert not effects[top.judged].any()
     for row, document in enumerate(ids):
