@@ -32,12 +32,14 @@ from fusion_bench.evaluation.prepared_dataset import (
     EvaluationSet,
     add_unjudged_queries,
     collection_facts,
-    load_lists,
-    prepare_dataset,
 )
 from fusion_bench.evaluation.report_file import ExperimentRecord
 from fusion_bench.evaluation.report_records import CollectionFacts
-from fusion_bench.evaluation.run_experiment import report_provenance, select_systems
+from fusion_bench.evaluation.run_experiment import (
+    prepare_datasets,
+    report_provenance,
+    select_systems,
+)
 from fusion_bench.experiment.abstain import LIST_TOP, Abstain
 from fusion_bench.experiment.experiment import Experiment, find_datasets, relocate_dataset
 from fusion_bench.io.dataset import Dataset
@@ -270,11 +272,8 @@ def measure_thresholds(
         kept = {name: chosen.systems[name] for name in systems}
         chosen = chosen.model_copy(update={"systems": kept})
     chosen, settings = _follow_abstain(chosen, settings)
-    collections = []
-    for _, path in find_datasets(chosen, source, folders):
-        loaded = load_lists(path, chosen.systems.values(), progress)
-        task = add_unjudged_queries(prepare_dataset(chosen, source, loaded))
-        collections.append(_measure_dataset(task, settings, progress))
+    tasks = prepare_datasets(chosen, source, folders=folders, progress=progress)
+    every = map(add_unjudged_queries, tasks)
     return ThresholdReport(
         name=name_experiment(source.path),
         settings={
@@ -283,7 +282,7 @@ def measure_thresholds(
             "seed": settings.seed,
         },
         provenance=report_provenance(experiment, source),
-        collections=tuple(collections),
+        collections=tuple(_measure_dataset(task, settings, progress) for task in every),
     )
 
 

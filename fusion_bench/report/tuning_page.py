@@ -112,25 +112,22 @@ def _evidence(report: records.TuningReport) -> Iterator[Finding]:
         "selection rule": _describe_rule(report),
     }
     yield from (Finding(text, key=key) for key, text in texts.items() if text)
-    if report.per_type is not None:
-        verdict, gain_by_class = report.per_type.verdict, report.per_type.over_global
-        gain = format_gain(gain_by_class, report.alpha)
-        title = CLASS_KEYS[report.per_type.key].title
-        claim = describe_claim(verdict, gain_by_class, report.min_gain)
-        condition = shown_condition(verdict, report.per_type.unjudged)
-        text = f"Tuning by {title} {claim} one set of parameters"
-        tone = TONES.get(verdict, "plain")
-        text += f" for all{condition} (held out: {gain})."
-        if report.per_type.unjudged is not None and report.per_type.unjudged.has_unjudged:
-            text += f" Held out, {report.per_type.unjudged.description}."
-        yield Finding(text, tone, "per query type")
+    if (result := report.per_type) is not None:
+        claim = describe_claim(result.verdict, result.over_global, report.min_gain)
+        text = (
+            f"Tuning by {CLASS_KEYS[result.key].title} {claim} one set of parameters for all"
+            f"{shown_condition(result.verdict, result.unjudged)} (held out: "
+            f"{format_gain(result.over_global, report.alpha)})."
+        )
+        if result.unjudged is not None and result.unjudged.has_unjudged:
+            text += f" Held out, {result.unjudged.description}."
+        yield Finding(text, TONES.get(result.verdict, "plain"), "per query type")
     if report.front is not None:
         text = f"Quality against effort: {' '.join(pareto_texts(report, report.front))}"
         yield Finding(text, key="pareto front")
     for thresholds in report.thresholds:
-        tone = TONES.get(thresholds.verdict, "plain")
         text = _describe_thresholds(thresholds, report)
-        yield Finding(text, tone, "thresholds")
+        yield Finding(text, TONES.get(thresholds.verdict, "plain"), "thresholds")
     if report.abstain is not None:
         yield _describe_abstain(report.abstain)
 
@@ -288,8 +285,7 @@ def _warnings(report: records.TuningReport) -> Iterator[tuple[str, str]]:
 def _unjudged_finding(report: records.TuningReport) -> Iterator[Finding]:
     """What unjudged documents could change, where there are any."""
     unjudged, decides = report.unjudged, report.verdict == "unjudged decide"
-    is_shown = unjudged is not None and (unjudged.has_unjudged or decides)
-    if unjudged is None or not is_shown or report.is_default_chosen:
+    if unjudged is None or report.is_default_chosen or not (unjudged.has_unjudged or decides):
         return
     text = f"Held out, {unjudged.description}."
     if decides:
