@@ -19,7 +19,7 @@ import numpy as np
 from fusion_bench import measures as measure
 from fusion_bench.checks.judges import family_of
 from fusion_bench.checks.records import ListInfo
-from fusion_bench.checks.tied_lists import count_places, order_by_rank
+from fusion_bench.checks.source_ties import count_places, order_by_rank
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import (
     CategoricalIds,

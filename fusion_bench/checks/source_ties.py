@@ -3,26 +3,321 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from zlib import crc32
 
 import numpy as np
 
-from fusion_bench.checks.tied_lists import (
-    Settlement,
-    TiedRuns,
-    find_tied_runs,
-    restrict_ties,
-    single_list_ties,
-)
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.grouped_rows import count_within_queries, to_offsets
+from fusion_bench.data.ordering import KEY_SPACING, BoolArray, FloatArray, IntArray, score_keys
 from fusion_bench.experiment.system import System
-from fusion_bench.measures import Measure, TieSensitivity
+from fusion_bench.measures import Measure, TieSensitivity, tie_sensitivity
 from fusion_bench.measures.external_measures import ExternalMeasure
+from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.methods.fuse import Fusion, RankSum, WeightedMean
 from fusion_bench.ranking.plain_systems import plain_systems
+from fusion_bench.ranking.system_ranking import ranked_lists
 from fusion_bench.ranking.system_scores import evaluate_systems
+
+
+class TiedList(NamedTuple):
+    """The candidates of one list whose score another candidate of the same query has too.
+
+    Attributes:
+        name: The source or the rerank list.
+        field: The array of the aligned runs that has its ranks.
+        row: Its row there.
+        rows: (m,) candidates, by query and rank.
+        group: (m,) the group of equal scores of each; never falls.
+    """
+
+    name: str
+    field: Literal["ranks", "rerank_ranks"]
+    row: int
+    rows: IntArray
+    group: IntArray
+
+    def settle(self, ranks: IntArray, keys: FloatArray) -> IntArray:
+        """(N,): the ranks with every group in the order of its keys, lowest first.
+
+        Args:
+            ranks: Shape (N,): as the list has them.
+            keys: Shape (m,): of each tied candidate.
+        """
+        order = np.lexsort((keys, self.group))
+        settled = ranks.copy()
+        settled[self.rows[order]] = ranks[self.rows]
+        return settled
+
+
+def order_by_rank(runs: AlignedRuns, ranks: IntArray) -> IntArray:
+    """(n,): the candidates that a list returned, by query and rank.
+
+    Args:
+        runs: The candidates.
+        ranks: Shape (N,): 1-based, different within a query; 0 = not in the list.
+    """
+    rows = np.flatnonzero(ranks > 0)
+    query, place = runs.query_index[rows], ranks[rows]
+    counts = np.bincount(query, minlength=len(runs.queries))
+    if (place > counts[query]).any():  # ranks with gaps
+        return rows[np.lexsort((place, query))]
+    ordered = np.empty(len(rows), dtype=np.int64)
+    ordered[(np.cumsum(counts) - counts)[query] + place - 1] = rows
+    return ordered
+
+
+def count_places(runs: AlignedRuns, ordered: IntArray) -> IntArray:
+    """(N,): the 1-based place of each candidate among those of its query; 0 = not among them.
+
+    Args:
+        runs: The candidates.
+        ordered: Shape (n,): some of them, by query and rank.
+    """
+    counts = np.bincount(runs.query_index[ordered], minlength=len(runs.queries))
+    places = np.zeros(len(runs.documents), dtype=np.int64)
+    places[ordered] = count_within_queries(to_offsets(counts))
+    return places
+
+
+def _tied_with_next(runs: AlignedRuns, ordered: IntArray, scores: FloatArray) -> BoolArray:
+    """(n - 1,): whether a candidate has the score of the next one of the same query.
+
+    Scores are equal where their keys are (see :mod:`fusion_bench.data.ordering`).
+
+    Args:
+        runs: The candidates.
+        ordered: Shape (n,): candidates by query and rank.
+        scores: Shape (N,).
+    """
+    above, below = scores[ordered[:-1]], scores[ordered[1:]]
+    query = runs.query_index[ordered]
+    with np.errstate(over="ignore"):
+        apart = np.abs(above - below)
+    near = apart <= np.maximum(np.abs(above), np.abs(below)) * KEY_SPACING
+    close = np.flatnonzero(near & (query[1:] == query[:-1]))
+    is_tied = np.zeros(len(above), dtype=bool)
+    is_tied[close] = score_keys(above[close]) == score_keys(below[close])
+    return is_tied
+
+
+def _find_tied_rows(
+    runs: AlignedRuns, ranks: IntArray, scores: FloatArray
+) -> tuple[IntArray, IntArray]:
+    """The tied candidates of one list, and the group of equal scores of each.
+
+    Args:
+        runs: The candidates.
+        ranks: Shape (N,): ranks of the list; 0 = not in it.
+        scores: Shape (N,): scores of the list.
+    """
+    ordered = order_by_rank(runs, ranks)
+    is_tied = _tied_with_next(runs, ordered, scores)
+    is_member = np.zeros(len(ordered), dtype=bool)
+    is_member[1:] = is_tied
+    is_member[:-1] |= is_tied
+    starts = np.ones(len(ordered), dtype=bool)
+    starts[1:] = ~is_tied
+    return ordered[is_member], np.cumsum(starts)[is_member]
+
+
+#: Of each list with ties one key, (m,), for each tied candidate: the lowest of a group is first.
+Settlement: TypeAlias = tuple[FloatArray, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class TiedRuns:
+    """Aligned runs and which of their lists have ties.
+
+    Attributes:
+        runs: The runs.
+        lists: The lists with ties.
+    """
+
+    runs: AlignedRuns
+    lists: tuple[TiedList, ...]
+
+    @property
+    def queries(self) -> BoolArray:
+        """(Q,): the queries that have ties in some list."""
+        marked = np.zeros(len(self.runs.queries), dtype=bool)
+        for each in self.lists:
+            marked[self.runs.query_index[each.rows]] = True
+        return marked
+
+    def draw(self, seed: int, number: int) -> Settlement:
+        """A random settlement, in which no list changes another's.
+
+        Args:
+            seed: The seed.
+            number: Which settlement.
+        """
+        streams = (
+            np.random.default_rng([seed, number, crc32(f"{each.field} {each.name}".encode())])
+            for each in self.lists
+        )
+        return tuple(
+            stream.random(len(each.rows)) for stream, each in zip(streams, self.lists, strict=True)
+        )
+
+    def reverse(self) -> Settlement:
+        """The settlement that turns the order of every group round."""
+        return tuple(-np.arange(len(each.rows), dtype=np.float64) for each in self.lists)
+
+    def settle(self, settlements: Sequence[Settlement]) -> AlignedRuns:
+        """All queries once for each settlement, one settlement after another."""
+        changed: dict[str, list[IntArray]] = {"ranks": [], "rerank_ranks": []}
+        for keys in settlements:
+            arrays = {
+                "ranks": self.runs.ranks.copy(),
+                "rerank_ranks": self.runs.rerank_ranks.copy(),
+            }
+            for each, key in zip(self.lists, keys, strict=True):
+                row = arrays[each.field][each.row]
+                row[:] = each.settle(row, key)
+            for field, array in arrays.items():
+                changed[field].append(array)
+        joined: dict[str, Any] = {
+            field: np.concatenate(parts, axis=1) for field, parts in changed.items()
+        }
+        return replace(_repeat_queries(self.runs, len(settlements)), **joined)
+
+
+def find_tied_runs(
+    runs: AlignedRuns, sources: Collection[str], rerankers: Collection[str]
+) -> TiedRuns:
+    """The runs, and which of these sources and rerank lists have ties."""
+    named: tuple[tuple[Literal["ranks", "rerank_ranks"], Any, Any, FloatArray], ...] = (
+        ("ranks", sources, runs.sources, runs.scores),
+        ("rerank_ranks", rerankers, runs.rerankers, runs.rerank),
+    )
+    lists = [
+        TiedList(name, field, row, *_find_tied_rows(runs, getattr(runs, field)[row], scores[row]))
+        for field, chosen, names, scores in named
+        for row, name in enumerate(names)
+        if name in chosen
+    ]
+    return TiedRuns(runs, tuple(each for each in lists if len(each.rows)))
+
+
+def restrict_ties(
+    tied: TiedRuns, settlements: Sequence[Settlement], keep: BoolArray
+) -> tuple[TiedRuns, list[Settlement]]:
+    """The runs and their settlements for some queries only.
+
+    Args:
+        tied: All queries.
+        settlements: Settlements of all queries.
+        keep: Shape (Q,): the queries to take.
+    """
+    is_kept = keep[tied.runs.query_index]
+    row_after = np.cumsum(is_kept) - 1
+    masks = [is_kept[each.rows] for each in tied.lists]
+    lists = [
+        each._replace(rows=row_after[each.rows[mask]], group=each.group[mask])
+        for each, mask in zip(tied.lists, masks, strict=True)
+    ]
+    parts = [
+        tuple(key[mask] for key, mask in zip(keys, masks, strict=True)) for keys in settlements
+    ]
+    return TiedRuns(tied.runs.subset(keep), tuple(lists)), parts
+
+
+def _repeat_queries(runs: AlignedRuns, times: int) -> AlignedRuns:
+    """Every query so many times: all of them, and then all of them again."""
+    if times == 1:
+        return runs
+    names = ("queries", "types", "confidences", "groups", "records")
+    arrays = ("documents", "grades", "judged", "scores", "rerank")
+    repeated: dict[str, Any] = {name: getattr(runs, name) * times for name in names}
+    for name in arrays:
+        repeated[name] = np.concatenate([getattr(runs, name)] * times, axis=-1)
+    return replace(
+        runs,
+        **repeated,
+        offsets=to_offsets(np.tile(np.diff(runs.offsets), times)),
+        ranks=np.tile(runs.ranks, times),
+        rerank_ranks=np.tile(runs.rerank_ranks, times),
+        ideal_offsets=to_offsets(np.tile(np.diff(runs.ideal_offsets), times)),
+        ideal_grades=np.tile(runs.ideal_grades, times),
+    )
+
+
+def single_list_ties(
+    system: System,
+    runs: AlignedRuns,
+    measures: Sequence[Measure],
+    *,
+    ranked_by_column: Collection[str],
+) -> TieSensitivity | None:
+    """Least, greatest and expected value over all orders of the ties inside the source.
+
+    Args:
+        system: The system, fitted.
+        runs: Aligned runs.
+        measures: M measures.
+        ranked_by_column: Sources whose order is that of a rank column: they have no ties.
+
+    Returns:
+        None where some final list is not that of one source, in its order.
+    """
+    if system.stages or (system.collapse is not None and system.collapse.by != "id"):
+        return None  # ties inside the lists behind a stage or a collapse are not those of its list
+    size = (len(measures), len(runs.queries))
+    extremes, affected = np.zeros((3, *size)), np.zeros(size[0], dtype=np.int64)
+    for index, plain, part in plain_systems(system, runs):
+        with_depth = plain.active_runs(part)
+        if len(with_depth.sources) != 1 or not isinstance(plain.blend, NoBlend):
+            return None
+        (name,) = with_depth.sources
+        whole = part.restrict([name], ties=plain.fusion.ties)
+        positions, firsts = _list_groups(whole, has_ties=name not in ranked_by_column)
+        is_cut = len(with_depth.documents) < len(whole.documents)
+        cut = with_depth.max_rank if is_cut else None
+        if not _is_source_order(plain, part, positions, firsts, cut):
+            return None
+        limits = [limit for limit in (cut, plain.top_k) if limit is not None]
+        ties = tie_sensitivity(measures, whole, positions, firsts, limit=min(limits, default=None))
+        extremes[:, :, index] = ties.minimum, ties.maximum, ties.expected
+        affected += ties.affected
+    return TieSensitivity(affected, *extremes)
+
+
+def _list_groups(runs: AlignedRuns, *, has_ties: bool) -> tuple[IntArray, IntArray]:
+    """(N,) positions in the list of the only source, and (N,) where each group of ties starts."""
+    ordered = order_by_rank(runs, runs.ranks[0])
+    place = np.arange(1, len(ordered) + 1) - runs.offsets[runs.query_index[ordered]]
+    first = place.copy()
+    if has_ties:
+        scores: FloatArray = runs.scores[0]
+        starts = np.ones(len(ordered), dtype=bool)
+        starts[1:] = ~_tied_with_next(runs, ordered, scores)
+        first = place[np.maximum.accumulate(np.where(starts, np.arange(len(ordered)), 0))]
+    positions, firsts = np.zeros((2, len(runs.documents)), dtype=np.int64)
+    positions[ordered], firsts[ordered] = place, first
+    return positions, firsts
+
+
+def _is_source_order(
+    plain: System, part: AlignedRuns, positions: IntArray, firsts: IntArray, cut: int | None
+) -> bool:
+    """Whether the final lists are the source's, with no ties but those of the source.
+
+    Args:
+        plain: A plain system of one source.
+        part: All sources of its queries.
+        positions: Shape (N,): of the source's candidates in its list.
+        firsts: Shape (N,): where each group of ties of the source starts.
+        cut: Documents beyond this rank are not read; None = all are.
+    """
+    _, (ranks, starts) = ranked_lists(plain, part)
+    kept = positions <= cut if cut is not None else np.ones(len(positions), dtype=bool)
+    if not np.array_equal(ranks, positions[kept]):
+        return False
+    return bool((starts >= firsts[kept]).all())
+
 
 #: Random settlements of every query whose value some settlement changes.
 SETTLEMENTS: Final = 20

@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 
 from fusion_bench.checks.source_ties import (
     SETTLEMENTS,
+    Settlement,
     SourceTies,
+    TiedRuns,
     find_affordable,
     find_source_ties,
+    find_tied_runs,
 )
-from fusion_bench.checks.tied_lists import Settlement, TiedRuns, find_tied_runs
 from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.qrels import Qrels
