@@ -352,4 +352,15 @@ def _empty_stages(candidates: int, queries: int) -> StageRanks:
     """A system that retrieves nothing, to be filled."""
     masks = [np.zeros(size, dtype=bool) for size in (candidates, candidates, queries, queries)]
     ranks = [np.zeros(candidates, dtype=np.int64) for _ in range(5)]
-    return StageRanks(*masks[:2], *ranks, *masks[2:])
+    fused, fused_ties, final, final_ties, returned = ranks
+    return StageRanks(
+        is_retrieved=masks[0],
+        is_question_first=masks[1],
+        fused=fused,
+        fused_tie_starts=fused_ties,
+        final=final,
+        final_tie_starts=final_ties,
+        returned=returned,
+        has_question=masks[2],
+        is_reranked=masks[3],
+    )

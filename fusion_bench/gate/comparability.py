@@ -173,11 +173,11 @@ def compare_policies(before: GatePolicy, after: GatePolicy) -> Iterator[PolicyCh
                 is_more = set(first) < set(second)
                 effect = _find_addition(new, addition) if is_more else "looser"
                 yield _make_change(f"checks.{name}.slices", first, second, effect)
-    shares = [each.false_answers.max if each.false_answers else None for each in (before, after)]
-    if shares[0] != shares[1]:
-        is_looser = shares[1] is None or (shares[0] is not None and shares[1] > shares[0])
+    known, share = (each.false_answers and each.false_answers.max for each in (before, after))
+    if known != share:
+        is_looser = share is None or (known is not None and share > known)
         effect = "looser" if is_looser else "stricter"
-        yield _make_change("checks.false answers.max", *shares, effect)
+        yield _make_change("checks.false answers.max", known, share, effect)
     for key, values in ORDERED_VALUES.items():
         first, second = getattr(before, key), getattr(after, key)
         if first != second:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -401,6 +402,8 @@ def find_pair(
 
 #: So many of the best systems are shown for each slice.
 MAX_SYSTEMS = 4
+#: The difference of a system that has no value on a slice.
+NO_ESTIMATE = MeanEstimate(*5 * (math.nan,), queries=0, groups=0, freedom=math.nan)
 #: What the slices of a field are called, where that is not its name.
 SLICE_TITLES = {"type": "query type"}
 
@@ -436,7 +439,11 @@ def slice_table(report: Report, collection: Collection, field: str) -> Table | N
     }
     found = {row: find_pair(collection, row[1], base, masks[row[0]]) for row in rows}
     pairs = {row: pair for row, pair in found.items() if pair is not None and row[1] != base}
-    estimates = {row: pair.estimate(report.alpha) for row, pair in pairs.items()}
+    estimates = {
+        row: pairs[row].estimate(report.alpha) if row in pairs else NO_ESTIMATE
+        for row in rows
+        if row[1] != base
+    }
 
     def title(row: tuple[str | None, str]) -> str:
         return (f"(no {field})" if row[0] is None else row[0]) if row[1] == base else ""

@@ -214,11 +214,12 @@ def is_first(trace: ScoreTrace) -> bool:
 
 def tie_start(own: ScoreTrace, traces: list[ScoreTrace]) -> int:
     """The best final rank that another order of ties could give a document."""
-    key = f"{own.score:.11e}"
+
+    def key(trace: ScoreTrace) -> tuple[str, ...]:
+        return trace.tier, f"{trace.score:.11e}", f"{trace.fused_score:.11e}"
+
     return min(
-        t.rank_before_cut
-        for t in traces
-        if t.rank_before_cut is not None and t.tier == own.tier and f"{t.score:.11e}" == key
+        t.rank_before_cut for t in traces if t.rank_before_cut is not None and key(t) == key(own)
     )
 
 
