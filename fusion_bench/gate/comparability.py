@@ -173,7 +173,9 @@ def compare_policies(before: GatePolicy, after: GatePolicy) -> Iterator[PolicyCh
                 is_more = set(first) < set(second)
                 effect = _find_addition(new, addition) if is_more else "looser"
                 yield _make_change(f"checks.{name}.slices", first, second, effect)
-    known, share = (each.false_answers and each.false_answers.max for each in (before, after))
+    known, share = (
+        each.false_answers.max if each.false_answers else None for each in (before, after)
+    )
     if known != share:
         is_looser = share is None or (known is not None and share > known)
         effect = "looser" if is_looser else "stricter"
