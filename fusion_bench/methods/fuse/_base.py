@@ -308,6 +308,7 @@ class Fusion(Method):
         per_source: Parameter that may differ per source → the number of a source that its mapping
             does not name.
         homogeneity: What :attr:`weight_homogeneity` says, unless parameters change it.
+        reorders: What :attr:`keeps_single_list` denies, unless parameters change it.
         ties: How the engine whose method this is orders equal scores; None = as the experiment
             says.
         tunable: Parameters of its own fields that a search varies.
@@ -315,6 +316,7 @@ class Fusion(Method):
 
     per_source: ClassVar[Mapping[str, float]] = {}
     homogeneity: ClassVar[Homogeneity] = None
+    reorders: ClassVar[bool] = False
     ties: ClassVar[Ties | None] = None
     tunable: ClassVar[tuple[Parameter, ...]] = ()
 
@@ -423,7 +425,7 @@ class Fusion(Method):
     @property
     def keeps_single_list(self) -> bool:
         """Whether a single list, ranked by its scores, comes out in its own order."""
-        return True
+        return not self.reorders
 
 
 class WeightedFusion(Fusion):

@@ -201,17 +201,13 @@ class LogISR(InverseSquareRank):
     """
 
     formula = "ln(n)·Σ w/rank², n sources returned it"
+    reorders = True
 
     method: str = "log_isr"
 
     def hit_factors(self, hits: IntArray) -> FloatArray:
         """(n,): ln n."""
         return np.array([math.log(max(n, 1)) for n in hits.tolist()])
-
-    @property
-    def keeps_single_list(self) -> bool:
-        """No: every document of a single list scores 0."""
-        return False
 
 
 @fusions.register
