@@ -16,6 +16,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.methods.fuse import (
     SEMANTIC,
     Fusion,
+    Homogeneity,
     RankSum,
     SourceSumFusion,
     WeightedFusion,
@@ -32,7 +33,7 @@ GREATEST_K = 1000
 class TermSum(EngineFusion, SourceSumFusion):
     """Σ_s of one term a source; a source that did not return the document adds 0."""
 
-    homogeneity = 1  # the weights are factors of the terms
+    homogeneity: ClassVar[Homogeneity] = 1  # the weights are factors of the terms
 
 
 class RankTermSum(TermSum):
@@ -169,7 +170,7 @@ TOLERANCE = 1e-12
 class NormalizedWeights(WeightedFusion):
     """Weights that are divided by their sum; none = equal ones."""
 
-    homogeneity = 0
+    homogeneity: ClassVar[Homogeneity] = 0
 
     def source_weights(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> FloatArray:
         """(S,): weights by name or role that add up to 1."""

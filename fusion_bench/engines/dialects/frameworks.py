@@ -21,7 +21,7 @@ from fusion_bench.engines.dialects._sums import (
 )
 from fusion_bench.engines.dialects._translation import Draft, EngineFusion, ReciprocalRankSum
 from fusion_bench.experiment.dialect import dialects
-from fusion_bench.methods.fuse import Fusion, WeightedFusion
+from fusion_bench.methods.fuse import Fusion, Homogeneity, WeightedFusion
 from fusion_bench.methods.fuse.weighted_score import CombMax
 from fusion_bench.methods.normalize import Normalizer, ScoreLists
 from fusion_bench.methods.normalize.linear import MinMax, RawScores
@@ -227,7 +227,7 @@ class IgnoredWeights(WeightedFusion):
         weights: Without any effect.
     """
 
-    homogeneity = 0
+    homogeneity: ClassVar[Homogeneity] = 0
 
     def source_weights(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> FloatArray:
         """(S,): ones."""

@@ -24,7 +24,7 @@ from fusion_bench.engines.dialects.elasticsearch import (
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.system import System
-from fusion_bench.methods.fuse import Fusion, ScoreTerms, WeightedFusion
+from fusion_bench.methods.fuse import Fusion, Homogeneity, ScoreTerms, WeightedFusion
 from fusion_bench.methods.fuse.rrf import RRF
 from fusion_bench.methods.normalize import Normalizer, ScoreLists
 from fusion_bench.methods.normalize.linear import L2, MinMax
@@ -82,7 +82,7 @@ TOLERANCE = 0.01
 class OpenSearchFusion(WeightedFusion):
     """Weights as OpenSearch takes them: each in [0, 1], 1 in all; none = 1 each."""
 
-    homogeneity = None  # weights of another sum are refused
+    homogeneity: ClassVar[Homogeneity] = None  # weights of another sum are refused
 
     def source_weights(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> FloatArray:
         """(S,): weights by name or role.
