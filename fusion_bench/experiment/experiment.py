@@ -446,7 +446,7 @@ def find_one_dataset(
     Args:
         experiment: The experiment.
         source: Where it was read from.
-        name: As the experiment names it; None = its only one.
+        name: As the experiment or its ``dataset.yaml`` names it; None = its only one.
         folders: Where named datasets live.
         where: Where the name stands, for messages.
 
@@ -461,6 +461,9 @@ def find_one_dataset(
         )
     name = name or names[0]
     if name not in names:
+        for _, path in find_datasets(experiment, source, folders):
+            if read_spec(path)[0].name == name:
+                return path
         raise UnknownNameError("dataset", name, names, where=where)
     return find_dataset(name, folders, where=str(source.path), base=source.path.parent)
 

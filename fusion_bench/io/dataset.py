@@ -12,11 +12,10 @@ from typing import Any, Final, TypeVar, cast
 import numpy as np
 
 from fusion_bench._version import ENGINE
-from fusion_bench.config.query_types import PREDICTED_CONFIDENCE, PREDICTED_TYPE
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns, ParentFinder, Ties, ViewCache
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.records import COMPARED_FIELDS, Query, ScoreSpace, Switch, check_field
+from fusion_bench.data.records import Query, ScoreSpace, Switch, check_field
 from fusion_bench.data.run import Run, assign_roles
 from fusion_bench.errors import AlignmentError, ConfigError, DataError, UnknownNameError
 from fusion_bench.io.dataset_cache import Cache, hash_key, open_cache
@@ -117,38 +116,6 @@ def _switch_run(run: Run, key: str | None, switch: Switch) -> tuple[Run, str | N
     """
     on = sorted(switch.queries.intersection(run.queries))
     return run.switched(switch), None if key is None else hash_key("on", key, on)
-
-
-#: Fields of a query that decide values by themselves, without being named in an experiment.
-DECIDING_FIELDS: Final = (*COMPARED_FIELDS, PREDICTED_TYPE, PREDICTED_CONFIDENCE)
-
-
-def _fingerprint_queries(
-    qrels: Qrels, queries: Mapping[str, Query], *, all_fields: bool = False
-) -> Fingerprint:
-    """What is known of the judged queries, a part for each field that any of them has.
-
-    Args:
-        qrels: The judgments.
-        queries: What is known, by id.
-        all_fields: With the number of words of each text, which fingerprints have always had, and
-            the fields that only an experiment gives a meaning.
-    """
-    known = [queries[query] for query in sorted(qrels.queries) if query in queries]
-    names = dict.fromkeys(name for query in known for name in query.compared_fields)
-    chosen = sorted(names) if all_fields else [n for n in DECIDING_FIELDS if n in names]
-    columns = {name: [query.value_of(name) for query in known] for name in chosen}
-    if all_fields and any(query.text for query in known):
-        columns["words"] = [None if q.text is None else str(len(q.text.split())) for q in known]
-    return Fingerprint(
-        {
-            f"queries.{name}": hash_values(
-                [q.id for q, value in zip(known, values, strict=True) if value is not None],
-                [value for value in values if value is not None],
-            )
-            for name, values in columns.items()
-        }
-    )
 
 
 def _resolve_groups(
@@ -482,7 +449,7 @@ class Dataset(TableView):
 
         Of groups those that were declared: found ones follow from the other parts.
         """
-        known = _fingerprint_queries(self.qrels, self.declared)
+        known = Fingerprint.of_queries(self.qrels, self.declared)
         parts = {"qrels": self.qrels.digest(), **known.parts, **self._parent_digests}
         for name, run in (*self._lists().items(), *self._later_lists()):
             parts[name] = run.digest()
@@ -522,7 +489,7 @@ class Dataset(TableView):
                 include={"grades", "on_duplicate", "ids"}, exclude_defaults=True
             )
             whole |= Fingerprint.of_settings({f"qrels.{key}": stated[key] for key in stated})
-        whole |= _fingerprint_queries(self.qrels, self.queries, all_fields=True)
+        whole |= Fingerprint.of_queries(self.qrels, self.queries, all_fields=True)
         for key, run in self._lists().items():
             settings = {"roles": sorted(run.roles), **run.read_options.settings}
             if key.startswith("rerank/"):

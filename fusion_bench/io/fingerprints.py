@@ -13,8 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
+from typing import Final
 
+from fusion_bench.config.query_types import PREDICTED_CONFIDENCE, PREDICTED_TYPE
 from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import COMPARED_FIELDS, Query
 from fusion_bench.data.run import Run
 from fusion_bench.util.digests import hash_values
 from fusion_bench.util.formatting import pluralize
@@ -22,6 +25,9 @@ from fusion_bench.util.formatting import pluralize
 #: Most changed parts that a sentence names, and the length at which a value is cut.
 MAX_NAMED, MAX_LENGTH = 4, 60
 
+
+#: Fields of a query that decide values by themselves, without being named in an experiment.
+DECIDING_FIELDS: Final = (*COMPARED_FIELDS, PREDICTED_TYPE, PREDICTED_CONFIDENCE)
 
 #: Hexadecimal digits of the digest of a query.
 QUERY_DIGITS = 12
@@ -75,6 +81,34 @@ class Fingerprint:
         """The parts of settings, a part for each value, however nested: ``system.fusion.k``."""
         parts = (_flatten_settings(name, value) for name, value in settings.items())
         return cls(dict(chain.from_iterable(parts)))
+
+    @classmethod
+    def of_queries(
+        cls, qrels: Qrels, queries: Mapping[str, Query], *, all_fields: bool = False
+    ) -> Fingerprint:
+        """What is known of the judged queries, a part for each field that any of them has.
+
+        Args:
+            qrels: The judgments.
+            queries: What is known, by id.
+            all_fields: With the number of words of each text, which fingerprints have always had,
+                and the fields that only an experiment gives a meaning.
+        """
+        known = [queries[query] for query in sorted(qrels.queries) if query in queries]
+        names = dict.fromkeys(name for query in known for name in query.compared_fields)
+        chosen = sorted(names) if all_fields else [n for n in DECIDING_FIELDS if n in names]
+        columns = {name: [query.value_of(name) for query in known] for name in chosen}
+        if all_fields and any(query.text for query in known):
+            columns["words"] = [None if q.text is None else str(len(q.text.split())) for q in known]
+        return cls(
+            {
+                f"queries.{name}": hash_values(
+                    [q.id for q, value in zip(known, values, strict=True) if value is not None],
+                    [value for value in values if value is not None],
+                )
+                for name, values in columns.items()
+            }
+        )
 
     @classmethod
     def of_table(cls, name: str, table: Qrels | Run) -> Fingerprint:

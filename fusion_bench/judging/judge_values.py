@@ -13,7 +13,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import prepare_dataset
 from fusion_bench.evaluation.run_experiment import select_systems
-from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
+from fusion_bench.experiment.experiment import Experiment, find_one_dataset, read_distinct_specs
 from fusion_bench.experiment.system import System, merge_rules
 from fusion_bench.io.dataset import Dataset, load_dataset, load_judge
 from fusion_bench.measures import parse_measure
@@ -128,12 +128,7 @@ def load_graded_dataset(
         ConfigError: Several datasets, one system alone, or one that learns from grades.
         UnknownNameError: No such system or dataset.
     """
-    names = experiment.dataset_names
-    if dataset is None and len(names) > 1:
-        raise ConfigError(
-            f"{source.path}: {len(names)} datasets, and each has its own judges: choose one with "
-            f"--dataset ({', '.join(names)})"
-        )
+    path = find_one_dataset(experiment, source, dataset, folders)
     chosen = select_systems(experiment, systems, dataset)
     if len(chosen.systems) < 2:
         raise ConfigError(f"{source.path}: one system: there is nothing to compare it with")
@@ -144,7 +139,6 @@ def load_graded_dataset(
                 "each judge would make another system of it: write its list with 'fusion-bench "
                 "fuse' and name that as a run, or leave it out with --system"
             )
-    ((_, path),) = find_datasets(chosen, source, folders)
     for spec in read_distinct_specs([path]):
         chosen.check_datasets(spec.run_roles, spec.rerank, source)
     progress(f"reading {path.parent.name}", 0, 1)

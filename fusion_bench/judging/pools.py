@@ -18,8 +18,8 @@ from typing import Any, TypeAlias
 from fusion_bench.checks.completions import collect_top
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source, read_yaml
-from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.experiment.experiment import Experiment, find_datasets, read_experiment
+from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.experiment import Experiment, find_one_dataset, read_experiment
 from fusion_bench.experiment.system import System, merge_rules
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import find_dataset, read_spec
@@ -83,8 +83,7 @@ def read_judged_systems(
     """
     if is_experiment(target):
         experiment, source = read_experiment(target, overrides=overrides)
-        paths = dict(find_datasets(experiment, source, folders))
-        path = paths[_choose_dataset(paths, dataset)]
+        path = find_one_dataset(experiment, source, dataset, folders)
     else:
         for option, value in {"--dataset": dataset, "--set": [*overrides]}.items():
             if value:
@@ -103,21 +102,6 @@ def read_judged_systems(
     kept = experiment.model_copy(update={"systems": chosen, "dataset": str(path), "datasets": ()})
     kept.check_datasets(loaded.spec.run_roles, loaded.spec.rerank, source)
     return JudgedSystems(path, loaded, kept, source)
-
-
-def _choose_dataset(paths: Mapping[str, Path], dataset: str | None) -> str:
-    """The dataset by the experiment's name of it, or by its own, which reports print."""
-    names = [*paths]
-    if dataset is None and len(names) > 1:
-        raise ConfigError(
-            f"the experiment has several datasets: choose one with --dataset: {', '.join(names)}"
-        )
-    if dataset is None or dataset in paths:
-        return dataset or names[0]
-    for name, path in paths.items():
-        if read_spec(path)[0].name == dataset:
-            return name
-    raise UnknownNameError("dataset", dataset, names, where="--dataset")
 
 
 #: A query and a document.

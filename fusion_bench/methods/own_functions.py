@@ -32,6 +32,7 @@ class FunctionFusion(FunctionMethod, Fusion):
 
     given: ClassVar[tuple[str, ...]] = ("lists",)
     returned: ClassVar[str] = SCORES
+    reorders: ClassVar[bool] = True  # it may
 
     def fuse(self, runs: AlignedRuns) -> FloatArray:
         """(N,): the scores of the function, query by query."""
@@ -45,22 +46,13 @@ class FunctionFusion(FunctionMethod, Fusion):
             scores[part] = self.call(query, lists, read=partial(_read_scores, documents))
         return scores
 
-    @property
-    def keeps_single_list(self) -> bool:
-        """Not known of a function."""
-        return False
-
 
 class FunctionNormalizer(FunctionMethod, Normalizer):
     """A function of the scores of one list of one query: an array, the best first."""
 
     given: ClassVar[tuple[str, ...]] = ("scores",)
     returned: ClassVar[str] = "an array with a number for each of them"
-
-    @property
-    def keeps_order(self) -> bool:
-        """Not known of a function."""
-        return False
+    reorders: ClassVar[bool] = True  # it may
 
     def scale_lists(self, lists: ScoreLists) -> FloatArray:
         """(n,): the numbers of the function, list by list."""

@@ -181,30 +181,21 @@ RENAMED: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
-def check_renamed(words: Sequence[str]) -> None:
-    """Refuse spellings of :data:`RENAMED` among the words of a command line.
-
-    Raises:
-        ConfigError: Names the option and what to type.
-    """
-    given = words[: words.index("--")] if "--" in words else words
-    for command in (" ".join(given[:1]), " ".join(given[:2])):
-        for option in (word.partition("=")[0] for word in given):
-            if new := RENAMED.get(command, {}).get(option):
-                raise ConfigError(f"fusion-bench {command} has no {option}: type {new}")
-
-
 def refuse_gone(words: Sequence[str]) -> None:
     """Refuse commands and options of earlier versions among the words of a command line.
 
     Raises:
-        ConfigError: Names the last version that had it, and what to type.
+        ConfigError: Names what is gone, and what to type.
     """
     given = words[: words.index("--")] if "--" in words else words
-    options = (word.partition("=")[0] for word in given)
-    for name in (given[0], " ".join(given[:2]), *(f"{given[0]} {option}" for option in options)):
-        if name in GONE:
-            raise ConfigError(describe_gone(name))
+    options = [word.partition("=")[0] for word in given]
+    for command in (given[0], " ".join(given[:2])):
+        for name in (command, *(f"{command} {option}" for option in options)):
+            if name in GONE:
+                raise ConfigError(describe_gone(name))
+        for option in options:
+            if new := RENAMED.get(command, {}).get(option):
+                raise ConfigError(f"fusion-bench {command} has no {option}: type {new}")
 
 
 def _command_group(name: str) -> str:
@@ -256,7 +247,6 @@ class LazyGroup(TyperGroup):
         if name:
             refuse_gone(args)
         if name in self.list_commands(ctx):
-            check_renamed(args)
             if name in _command_files():
                 application = importlib.import_module(f"{PACKAGE}.{name}").command
             else:

@@ -33,10 +33,7 @@ GREATEST_K = 1000
 class TermSum(EngineFusion, SourceSumFusion):
     """Σ_s of one term a source; a source that did not return the document adds 0."""
 
-    @property
-    def weight_homogeneity(self) -> Homogeneity:
-        """1: the weights are factors of the terms."""
-        return 1
+    homogeneity: ClassVar[Homogeneity] = 1  # the weights are factors of the terms
 
 
 class RankTermSum(TermSum):
@@ -173,16 +170,13 @@ TOLERANCE = 1e-12
 class NormalizedWeights(WeightedFusion):
     """Weights that are divided by their sum; none = equal ones."""
 
+    homogeneity: ClassVar[Homogeneity] = 0
+
     def source_weights(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> FloatArray:
         """(S,): weights by name or role that add up to 1."""
         weights = super().source_weights(sources, roles)
         total = float(weights.sum())
         return weights if abs(total - 1) <= TOLERANCE else np.asarray(weights / total)
-
-    @property
-    def weight_homogeneity(self) -> Homogeneity:
-        """0: the weights are divided by their sum."""
-        return 0
 
 
 class PairFusion(EngineFusion):

@@ -227,6 +227,8 @@ class IgnoredWeights(WeightedFusion):
         weights: Without any effect.
     """
 
+    homogeneity: ClassVar[Homogeneity] = 0
+
     def source_weights(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> FloatArray:
         """(S,): ones."""
         super().source_weights(sources, roles)
@@ -235,11 +237,6 @@ class IgnoredWeights(WeightedFusion):
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:  # noqa: ARG002 - no effect
         """Nothing."""
         return ()
-
-    @property
-    def weight_homogeneity(self) -> Homogeneity:
-        """0: weights change nothing."""
-        return 0
 
 
 class Simple(EngineFusion, IgnoredWeights):

@@ -21,7 +21,7 @@ from fusion_bench.engines.dialects._translation import (
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Translation, dialects
 from fusion_bench.experiment.system import System
-from fusion_bench.methods.fuse import Homogeneity, WeightedFusion
+from fusion_bench.methods.fuse import WeightedFusion
 from fusion_bench.methods.fuse.log_odds import CLAMP, LogOdds
 
 #: How far the sum of the weights may be from 1.
@@ -46,6 +46,8 @@ class LogOddsFusionQuery(EngineFusion, WeightedFusion):
         logit_bounds: By source name, least and greatest evidence, which become 0 and 1.
     """
 
+    homogeneity = None  # weights of another sum are refused
+    reorders = True  # beyond the bounds different scores become equal
     formula = "sigmoid(n^alpha · mean of logit(score))"
     source = "Lucene, LogOddsFusionQuery"
 
@@ -103,16 +105,6 @@ class LogOddsFusionQuery(EngineFusion, WeightedFusion):
         if self.gating == "softplus":
             values = np.logaddexp(0, values)
         return np.asarray(values)
-
-    @property
-    def weight_homogeneity(self) -> Homogeneity:
-        """No homogeneity: weights of another sum are refused."""
-        return None
-
-    @property
-    def keeps_single_list(self) -> bool:
-        """Not beyond the bounds, where different scores become equal."""
-        return False
 
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:  # noqa: ARG002 - no weights
         """The gating; alpha changes no order without a base rate."""

@@ -82,6 +82,8 @@ TOLERANCE = 0.01
 class OpenSearchFusion(WeightedFusion):
     """Weights as OpenSearch takes them: each in [0, 1], 1 in all; none = 1 each."""
 
+    homogeneity: ClassVar[Homogeneity] = None  # weights of another sum are refused
+
     def source_weights(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> FloatArray:
         """(S,): weights by name or role.
 
@@ -96,11 +98,6 @@ class OpenSearchFusion(WeightedFusion):
                 f"± {TOLERANCE}, given {total:g} over {', '.join(sources)}"
             )
         return weights
-
-    @property
-    def weight_homogeneity(self) -> Homogeneity:
-        """No homogeneity: weights of another sum are refused."""
-        return None
 
 
 class NormalizationProcessor(EngineFusion, OpenSearchFusion):

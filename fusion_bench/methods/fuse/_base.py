@@ -296,7 +296,7 @@ class Fusion(Method):
     - ``formula``, ``source``: what the table of methods prints;
     - ``source_weights``, or deriving from :class:`WeightedFusion`: sources of different weight;
     - ``per_source``: parameters that may be a mapping by source name or role;
-    - ``space``, ``presets``: tuning;
+    - ``tunable``, ``space``, ``presets``: tuning;
     - ``score_terms``: an explanation of a score by its terms;
     - ``max_possible``: blends with ``retrieval: fused_max_possible``;
     - ``display_scores``: scores that are clamped after the order was decided;
@@ -308,13 +308,17 @@ class Fusion(Method):
         per_source: Parameter that may differ per source → the number of a source that its mapping
             does not name.
         homogeneity: What :attr:`weight_homogeneity` says, unless parameters change it.
+        reorders: What :attr:`keeps_single_list` denies, unless parameters change it.
         ties: How the engine whose method this is orders equal scores; None = as the experiment
             says.
+        tunable: Parameters of its own fields that a search varies.
     """
 
     per_source: ClassVar[Mapping[str, float]] = {}
     homogeneity: ClassVar[Homogeneity] = None
+    reorders: ClassVar[bool] = False
     ties: ClassVar[Ties | None] = None
+    tunable: ClassVar[tuple[Parameter, ...]] = ()
 
     @abstractmethod
     def fuse(self, runs: AlignedRuns) -> FloatArray:
@@ -388,21 +392,20 @@ class Fusion(Method):
         key = f"{model.__module__}.{model.__qualname__} {self.model_dump_json()}"
         return CandidateScores(key, partial(self.fuse, runs))
 
-    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:  # noqa: ARG002 - as above
+    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
         """What can be tuned, with paths relative to the fusion.
+
+        By default :attr:`tunable`, with one parameter a source for a field that differs per source.
 
         Args:
             sources: Names of the sources that it fuses.
         """
-        return ()
-
-    def split_by_source(
-        self, parameter: Parameter, sources: Sequence[str]
-    ) -> tuple[Parameter, ...]:
-        """The parameter of a search, or one a source where it differs per source."""
-        if not isinstance(getattr(self, parameter.path), Mapping):
-            return (parameter,)
-        return tuple(replace(parameter, path=f"{parameter.path}.{name}") for name in sources)
+        parameters: list[Parameter] = []
+        for each in self.tunable:
+            is_split = isinstance(getattr(self, each.path), Mapping)
+            paths = [f"{each.path}.{name}" for name in sources] if is_split else [each.path]
+            parameters += (replace(each, path=path) for path in paths)
+        return tuple(parameters)
 
     def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
         """The terms of the score; by default one, the score itself."""
@@ -422,7 +425,7 @@ class Fusion(Method):
     @property
     def keeps_single_list(self) -> bool:
         """Whether a single list, ranked by its scores, comes out in its own order."""
-        return True
+        return not self.reorders
 
 
 class WeightedFusion(Fusion):
@@ -435,10 +438,9 @@ class WeightedFusion(Fusion):
     weights: dict[str, Weight] = Field(default_factory=dict)
 
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
-        """The weight of each source; a single source needs none."""
-        if len(sources) == 1:
-            return ()
-        return tuple(real(f"weights.{name}", 0.0, GREATEST_WEIGHT) for name in sources)
+        """The method's own parameters, and the weight of each source; a single one needs none."""
+        own, weighted = super().space(sources), sources if len(sources) > 1 else ()
+        return (*own, *(real(f"weights.{name}", 0.0, GREATEST_WEIGHT) for name in weighted))
 
     def source_weights(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> FloatArray:
         """(S,): weights, each source's by its name or by one of its roles.

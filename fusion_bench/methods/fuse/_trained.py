@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -25,6 +25,8 @@ class FittedFusion(TermFusion):
         sources: Names of the sources that it learned from.
         fitted_on: Ids of the queries that it learned from.
     """
+
+    reorders: ClassVar[bool] = True  # what is learned of a list need not fall along it
 
     sources: tuple[str, ...]
     fitted_on: frozenset[str]
@@ -52,11 +54,6 @@ class FittedFusion(TermFusion):
                     f"{name!r}: fit it on all sources that you fuse"
                 )
         return self.compute_terms(runs)
-
-    @property
-    def keeps_single_list(self) -> bool:
-        """False: what is learned of a list need not fall along it."""
-        return False
 
 
 class Trainable(Fusion):

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, NamedTuple
 import numpy as np
 from pydantic import Field, field_validator
 
-from fusion_bench.config.parameters import Parameter, choice, integer, real
+from fusion_bench.config.parameters import choice, integer, real
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.errors import ConfigError
@@ -142,6 +142,7 @@ class CoordinateAscent(Trainable):
     method: str = "coordinate_ascent"
     measure: str = "nDCG@10"
     rounds: Annotated[int, Field(ge=1, le=100)] = 5
+    tunable = (choice("rounds", 1, 2, 5),)  # fewer stay closer to reciprocal rank fusion
 
     @field_validator("measure")
     @classmethod
@@ -153,10 +154,6 @@ class CoordinateAscent(Trainable):
         if is_external:
             raise ValueError(f"{name} is computed by ir_measures, which is too slow: give another")
         return name
-
-    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:  # noqa: ARG002 - see the base
-        """The number of rounds: fewer stay closer to reciprocal rank fusion."""
-        return (choice("rounds", 1, 2, 5),)
 
     def fit(self, runs: AlignedRuns) -> FittedLinearFusion:
         """Climb from reciprocal rank fusion."""
@@ -259,10 +256,7 @@ class LogisticRegression(Trainable):
 
     method: str = "logistic_regression"
     l2: Annotated[float, Field(gt=0, le=1e9)] = 1.0
-
-    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:  # noqa: ARG002 - see the base
-        """The penalty."""
-        return (real("l2", 1e-2, 1e4, log=True),)
+    tunable = (real("l2", 1e-2, 1e4, log=True),)
 
     def fit(self, runs: AlignedRuns) -> FittedLinearFusion:
         """Newton's method on standardized features."""
@@ -360,15 +354,12 @@ class LambdaMART(Trainable):
     learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.05
     least_leaf: Annotated[int, Field(ge=1)] = 50
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
-
-    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:  # noqa: ARG002 - see the base
-        """The number and the size of the trees, and how much each adds."""
-        return (
-            integer("trees", 20, 300, log=True),
-            integer("leaves", 4, 63, log=True),
-            real("learning_rate", 0.01, 0.2, log=True),
-            integer("least_leaf", 5, 500, log=True),
-        )
+    tunable = (
+        integer("trees", 20, 300, log=True),
+        integer("leaves", 4, 63, log=True),
+        real("learning_rate", 0.01, 0.2, log=True),
+        integer("least_leaf", 5, 500, log=True),
+    )
 
     def fit(self, runs: AlignedRuns) -> FittedLambdaMART:
         """Grow the trees.

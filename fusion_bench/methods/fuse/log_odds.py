@@ -47,6 +47,7 @@ class LogOdds(WeightedScoreFusion):
     """
 
     homogeneity = 0
+    reorders = True  # probabilities near 0 and 1 are clamped
     formula = "σ(S^a · Σ w·logit P / Σ w)"
     source = "Apache Lucene (LogOddsFusionQuery); bayesian-bm25"
 
@@ -111,8 +112,3 @@ class LogOdds(WeightedScoreFusion):
         clamped = np.clip(probabilities, CLAMP, 1 - CLAMP)
         odds = clamped / (1 - clamped)
         return np.log1p(odds) if self.gating == "softplus" else np.log(odds)
-
-    @property
-    def keeps_single_list(self) -> bool:
-        """False: probabilities near 0 and 1 are clamped."""
-        return False

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, ClassVar, Final
 
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.parameters import Parameter, integer, real
+from fusion_bench.config.parameters import integer, real
 from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
 from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
 from fusion_bench.errors import AlignmentError
@@ -64,16 +64,11 @@ class SoftmaxRRF(WeightedFusion, SourceSumFusion):
     k: RankConstants = DEFAULT_K
     temperature: Annotated[Temperature | dict[str, Temperature], AS_GIVEN] = 1.0
     rank_decay: Annotated[RankDecay | dict[str, RankDecay], AS_GIVEN] = 0.02
-
-    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
-        """K and the temperature, evenly by their logarithm, the decay, and the weights."""
-        shared = (
-            integer("k", 1, 1000, log=True),
-            real("temperature", 0.01, 100.0, log=True),
-            real("rank_decay", 0.0, 1.0),
-        )
-        split = (part for parameter in shared for part in self.split_by_source(parameter, sources))
-        return (*split, *super().space(sources))
+    tunable = (
+        integer("k", 1, 1000, log=True),
+        real("temperature", 0.01, 100.0, log=True),
+        real("rank_decay", 0.0, 1.0),
+    )
 
     def source_terms(self, runs: AlignedRuns) -> FloatArray:
         """(S, N): the share of the list's weight; 0 where a source did not return the document.
@@ -206,17 +201,13 @@ class LogISR(InverseSquareRank):
     """
 
     formula = "ln(n)·Σ w/rank², n sources returned it"
+    reorders = True
 
     method: str = "log_isr"
 
     def hit_factors(self, hits: IntArray) -> FloatArray:
         """(n,): ln n."""
         return np.array([math.log(max(n, 1)) for n in hits.tolist()])
-
-    @property
-    def keeps_single_list(self) -> bool:
-        """No: every document of a single list scores 0."""
-        return False
 
 
 @fusions.register
@@ -233,10 +224,7 @@ class LogNISR(InverseSquareRank):
 
     method: str = "logn_isr"
     sigma: Annotated[float, Field(ge=0, le=1)] = 0.01
-
-    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
-        """σ and the weights."""
-        return (real("sigma", 0.01, 1.0), *super().space(sources))
+    tunable = (real("sigma", 0.01, 1.0),)
 
     def hit_factors(self, hits: IntArray) -> FloatArray:
         """(n,): ln(n + σ)."""
@@ -273,10 +261,7 @@ class RankBiasedCentroid(RankSumFusion):
 
     method: str = "rbc"
     phi: Annotated[float, Field(gt=0, lt=1)] = 0.9
-
-    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
-        """φ and the weights."""
-        return (real("phi", *PATIENCE), *super().space(sources))
+    tunable = (real("phi", *PATIENCE),)
 
     def rank_terms(self, runs: AlignedRuns) -> tuple[RankTerm, ...]:
         """How likely the user reads the document in each source, times the weight."""

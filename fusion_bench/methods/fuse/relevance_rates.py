@@ -224,10 +224,7 @@ class SlideFuse(SourceRates):
 
     method: str = "slide_fuse"
     window: Annotated[int, Field(ge=0, le=1000)] = 5
-
-    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:  # noqa: ARG002 - see the base
-        """The window."""
-        return (integer("window", 1, 100, log=True),)
+    tunable = (integer("window", 1, 100, log=True),)
 
     def learn_source(self, runs: AlignedRuns, s: int) -> FloatArray:
         """(D,): the share of relevant documents at each position."""
@@ -267,10 +264,7 @@ class ProbFuse(SourceRates):
     method: str = "prob_fuse"
     segments: Annotated[int, Field(ge=1, le=1000)] = 25
     unjudged: Literal["not_relevant", "skip"] = "not_relevant"
-
-    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:  # noqa: ARG002 - see the base
-        """The number of segments, and how unjudged documents count."""
-        return (integer("segments", 2, 100, log=True), choice("unjudged", "not_relevant", "skip"))
+    tunable = (integer("segments", 2, 100, log=True), choice("unjudged", "not_relevant", "skip"))
 
     def learn_source(self, runs: AlignedRuns, s: int) -> FloatArray:
         """(x,): the share of relevant documents in each segment."""

@@ -202,11 +202,7 @@ class RRF(AlphaWeightedFusion, RankTermFusion):
     source = "Cormack, Clarke, Büttcher 2009"
 
     method: str = "rrf"
-
-    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
-        """k, evenly by its logarithm, and the weights."""
-        k = self.split_by_source(integer("k", 1, 1000, log=True), sources)
-        return (*k, *super().space(sources))
+    tunable = (integer("k", 1, 1000, log=True),)
 
     def rank_terms(self, runs: AlignedRuns) -> tuple[RankTerm, ...]:
         """The weighted reciprocal rank in each source."""

@@ -194,10 +194,7 @@ class CombGmnz(ScoreFusion):
 
     method: str = "comb_gmnz"
     gamma: Annotated[float, Field(ge=0, le=100)] = 1.0
-
-    def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
-        """γ, and the normalizer."""
-        return (real("gamma", 0.0, GREATEST_GAMMA), *super().space(sources))
+    tunable = (real("gamma", 0.0, GREATEST_GAMMA),)
 
     def _factors(self, runs: AlignedRuns) -> FloatArray:
         """(S+1,): n^γ for each n."""

@@ -134,10 +134,12 @@ class Normalizer(Method):
         searched: Whether a search over normalizers tries it; not where it has required options.
         reads_ranks: Whether a scaled score may depend on more than the scores of its list. Each
             class says so for itself: one that is derived may read more.
+        reorders: What :attr:`keeps_order` denies, unless parameters change it.
     """
 
     searched: ClassVar[bool] = True
     reads_ranks: ClassVar[bool] = True
+    reorders: ClassVar[bool] = False
 
     method: str
     constant: Annotated[float, Field(ge=0, le=1, multiple_of=0.5)] = 1
@@ -148,7 +150,7 @@ class Normalizer(Method):
 
         Not where the scale is inverted, clipped, or so flat that different scores become equal.
         """
-        return True
+        return not self.reorders
 
     def space(self) -> tuple[Parameter, ...]:
         """What can be tuned, with paths relative to the normalizer."""

@@ -73,13 +73,9 @@ class MinMaxInverted(Normalizer):
     """
 
     searched = False  # turns every list round, unless the scores are distances
+    reorders = True
 
     method: str = "min_max_inverted"
-
-    @property
-    def keeps_order(self) -> bool:
-        """False: the lowest score becomes the highest."""
-        return False
 
     def scale_lists(self, lists: ScoreLists) -> FloatArray:
         """(n,): in [0, 1], the lowest score 1."""

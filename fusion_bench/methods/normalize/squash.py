@@ -21,12 +21,9 @@ class SigmoidScale(Normalizer):
     Example: logits 2, 0 and −2 become .881, .5 and .119.
     """
 
-    method: str = "sigmoid"
+    reorders = True  # different great scores become equal
 
-    @property
-    def keeps_order(self) -> bool:
-        """False: different great scores become equal."""
-        return False
+    method: str = "sigmoid"
 
     def scale_lists(self, lists: ScoreLists) -> FloatArray:
         """(n,): in [0, 1]."""
@@ -42,12 +39,9 @@ class ArctanScale(Normalizer):
     Example: scores 10, 1 and 0 become .937, .5 and 0.
     """
 
-    method: str = "arctan"
+    reorders = True  # different great scores become equal
 
-    @property
-    def keeps_order(self) -> bool:
-        """False: different great scores become equal."""
-        return False
+    method: str = "arctan"
 
     def scale_lists(self, lists: ScoreLists) -> FloatArray:
         """(n,): in [−1, 1]."""
@@ -70,17 +64,13 @@ class Logistic(Normalizer):
     """
 
     searched = False
+    reorders = True  # far from β different scores become equal
 
     method: str = "logistic"
     constant: Annotated[float, Field(ge=0, le=1, multiple_of=0.5)] = 0.5
     alpha: Annotated[float, Field(gt=0)] | None = None
     beta: float | None = None
     base_rate: Annotated[float, Field(gt=0, lt=1)] = 0.5
-
-    @property
-    def keeps_order(self) -> bool:
-        """False: far from β different scores become equal."""
-        return False
 
     def scale_lists(self, lists: ScoreLists) -> FloatArray:
         """(n,): in [0, 1]."""

@@ -5,9 +5,7 @@ The ranges are those that ``tune`` searches. A range is widened to hold the syst
 
 from __future__ import annotations
 
-import json
 import math
-from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -311,8 +309,8 @@ def _widen(parameter: Parameter, value: Any) -> Parameter:  # noqa: ANN401 - any
 
 #: Systems whose values are remembered.
 VALUES_KEPT: Final = 256
-#: Kinds of systems whose derived arrays are remembered: depths, sources in use, normalizers.
-KINDS_KEPT: Final = 24
+#: Systems after which derived arrays are forgotten: those of one may be as large as the runs.
+MOST_DERIVED: Final = 24
 #: Someone waits for a single system: shards of arrays that stay in the caches, for every processor.
 SHARDS: Final = ShardLimits(candidates=400_000)
 
@@ -328,8 +326,8 @@ class SystemEvaluator:
     def __init__(self, runs: AlignedRuns, measures: Sequence[Measure]) -> None:
         self.runs = runs
         self.measures = tuple(measures)
-        self._values: OrderedDict[str, FloatArray] = OrderedDict()
-        self._kinds: set[str] = set()
+        self._values: dict[str, FloatArray] = {}
+        self._computed = 0
 
     def evaluate(self, system: System) -> FloatArray:
         """(M, Q): the values of a system.
@@ -338,34 +336,12 @@ class SystemEvaluator:
             FusionBenchError: It cannot be computed.
         """
         key = system.model_dump_json(exclude={"name"})
-        if key in self._values:
-            self._values.move_to_end(key)
-            return self._values[key]
-        # The arrays derived for one kind take as much memory as the runs: keep those of few kinds.
-        kind = json.dumps(_derivation_kind(system))
-        if kind not in self._kinds and len(self._kinds) >= KINDS_KEPT:
-            self.runs = replace(self.runs)  # the same arrays with an empty cache
-            self._kinds.clear()
-        self._kinds.add(kind)
-        (scores,) = evaluate_systems([system], self.runs, self.measures, limits=SHARDS)
-        self._values[key] = scores.values
-        if len(self._values) > VALUES_KEPT:
-            self._values.popitem(last=False)
-        return scores.values
-
-
-def _derivation_kind(system: System) -> list[Any]:
-    """List what decides on the derived arrays: sources in use, depths, normalizers."""
-    data = system.model_dump(mode="json")
-    by_class = (system.class_configs or {}).values()
-    fusions = [data["fusion"], *(part.fusion.model_dump(mode="json") for part in by_class)]
-    parts = [
-        [
-            fusion["method"],
-            fusion.get("normalize"),
-            sorted(name for name, weight in (fusion.get("weights") or {}).items() if weight == 0),
-        ]
-        for fusion in fusions
-    ]
-    stages = [_derivation_kind(stage) for stage in (system.stages or {}).values()]
-    return [data["runs"], data["depth"], parts, stages]
+        if key not in self._values:
+            self._computed += 1
+            if self._computed % MOST_DERIVED == 0:
+                self.runs = replace(self.runs)  # the same arrays with an empty cache
+            (scores,) = evaluate_systems([system], self.runs, self.measures, limits=SHARDS)
+            if len(self._values) >= VALUES_KEPT:
+                del self._values[next(iter(self._values))]
+            self._values[key] = scores.values
+        return self._values[key]

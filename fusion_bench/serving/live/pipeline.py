@@ -448,13 +448,8 @@ def _load_tuned_system(
                 f"system {system.name!r} is trained, which needs the dataset: leave out 'roles'"
             )
         return system, ListRules(roles, {}, experiment.ties), {}, experiment.crag
-    names = experiment.dataset_names
-    if dataset is None and len(names) > 1:
-        raise ConfigError(
-            f"{source.path}: several datasets: choose one with dataset=…: {', '.join(names)}"
-        )
-    places, where = find_folders(folders, source.path), str(source.path)
-    file = find_one_dataset(experiment, source, dataset or names[0], places, where=where)
+    places = find_folders(folders, source.path)
+    file = find_one_dataset(experiment, source, dataset, places, where="dataset=…")
     spec, _ = read_spec(file)
     rules = make_rules(spec, system.base_runs, experiment.ties)
     spaces = {run: facts.score_space for run, facts in spec.rerank.items()}

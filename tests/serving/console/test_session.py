@@ -162,7 +162,7 @@ def test_two_pages_do_not_disturb_each_other(session: ConsoleSession) -> None:
 def test_memory_is_bounded_however_many_depths_are_tried(
     session: ConsoleSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(system_evaluator, "KINDS_KEPT", 2)
+    monkeypatch.setattr(system_evaluator, "MOST_DERIVED", 2)
     before = session.evaluator.runs
     answers = [session.answer(setting(depth=depth)) for depth in (1, 2, 3, 1)]
     assert session.evaluator.runs is not before  # the derived arrays went with it

@@ -82,7 +82,7 @@ def test_any_order_of_movements(native: str, monkeypatch: pytest.MonkeyPatch) ->
     """Few kinds and values are kept and the shards are small, so that caches come and go."""
     monkeypatch.setenv("FUSION_BENCH_NATIVE", native)
     monkeypatch.setattr(setting, "SHARDS", ShardLimits(candidates=150))
-    monkeypatch.setattr(setting, "KINDS_KEPT", 4)
+    monkeypatch.setattr(setting, "MOST_DERIVED", 4)
     monkeypatch.setattr(setting, "VALUES_KEPT", 3)
 
     @given(st.fixed_dictionaries(CONTROLS), MOVEMENTS)
