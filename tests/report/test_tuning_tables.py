@@ -26,7 +26,6 @@ from tests.report.tuning_cases import (
     front_with_points,
     gain,
     record,
-    thresholds,
     typed,
 )
 
@@ -66,17 +65,6 @@ TABLES: dict[str, Table | None] = {
 def test_tables(compare_golden: Callable[[Path, str], None]) -> None:
     compare_golden(FOLDER / "tuning-tables.txt", describe_tables(TABLES))
     assert record(parameters=RESET).ablation_losses == {"fusion.k": pytest.approx(0.019)}
-
-
-def test_every_row_has_a_cell_a_column() -> None:
-    report = record(
-        by_type=typed(), per_type=by_type_too(), front=front(), thresholds=(thresholds(),)
-    )
-    tables = list(tuning_tables(report))
-    assert len(tables) == 7
-    assert len(list(tuning_tables(record(floor=())))) == 2
-    for table in tables:
-        assert all(len(row.cells) == len(table.columns) for row in table.rows)
 
 
 @pytest.mark.parametrize(

@@ -86,20 +86,6 @@ def test_writing_again_replaces(tmp_path: Path) -> None:
     assert all(after[name] != data for name, data in before.items())
 
 
-def test_one_system_has_no_differences(tmp_path: Path) -> None:
-    options = PictureOptions(html=False, plots=True)
-    files = write_report(cases.report(one_picture()), tmp_path, options)
-    assert [path.name for path in files] == ["report.json", "report.md", f"tiny-{FILE}.png"]
-
-
-def test_without_pictures(tmp_path: Path) -> None:
-    files = write_report(cases.report(cases.full()), tmp_path, PictureOptions(plots=False))
-    names = ["report.json", "report.md", "report.html"]
-    assert [path.name for path in files] == names
-    assert listed(tmp_path) == sorted(names)
-    assert "![" not in files[1].read_text(encoding="utf-8")
-
-
 @pytest.mark.slow
 def test_without_pictures_matplotlib_is_not_loaded(tmp_path: Path) -> None:
     code = (
