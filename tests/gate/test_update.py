@@ -55,11 +55,6 @@ def test_an_update_on_top_of_an_edited_file_is_refused(root: Path) -> None:
         renew_baseline(root, "second")
 
 
-def test_the_first_update_has_nothing_to_compare_with(root: Path) -> None:
-    update = newest(renew_baseline(root))
-    assert (update.verdict, update.checks, update.losses, update.incomparable) == ("", (), (), ())
-
-
 def test_an_update_keeps_old_and_new_values_and_the_largest_losses(root: Path) -> None:
     queries = root / "datasets/mine/queries.jsonl"
     queries.write_text(queries.read_text().replace('"q11",', '"q11", "text": "why so low?",'))
@@ -135,15 +130,6 @@ def test_a_new_measure_hides_no_verdict_on_the_others(root: Path) -> None:
     assert {check.measure for check in gate_verdict(root).checks} == {"AP@10", "RR@10", "nDCG@10"}
 
 
-def test_only_new_measures_cannot_be_compared(root: Path) -> None:
-    path = renew_baseline(root)
-    for name in ("RR@10", "nDCG@10"):
-        edit(root, EXPERIMENT, f"    {name}: {{max", f"    {name[:-2]}5: {{max")
-    renew_baseline(root, "other measures")
-    update = newest(path)
-    assert (update.checks, update.verdict, len(update.incomparable)) == ((), "", 2)
-
-
 def test_an_update_that_changes_nothing_needs_a_new_reason(root: Path) -> None:
     path = renew_baseline(root, "first")
     before = path.read_bytes()
@@ -151,12 +137,12 @@ def test_an_update_that_changes_nothing_needs_a_new_reason(root: Path) -> None:
         renew_baseline(root, " first\n")
     assert path.read_bytes() == before
     old = stored(path)
-    renew_baseline(root, "approved by the team")
+    renew_baseline(root, "agreed")
     new = stored(path)
-    assert [update.reasons for update in new.history] == [("first", "approved by the team")]
+    assert [update.reasons for update in new.history] == [("first", "agreed")]
     assert new.contents == old.contents
     assert new.history[0].updated_at == old.history[0].updated_at
-    assert gate_verdict(root).baseline_reason == "first; approved by the team"
+    assert gate_verdict(root).baseline_reason == "first; agreed"
     with pytest.raises(FusionBenchError, match="nothing to update"):
         renew_baseline(root, "first")
 
