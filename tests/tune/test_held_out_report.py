@@ -34,7 +34,6 @@ from fusion_bench.tune.trial_selection import (
     CrossValidation,
     choose_trial,
     cross_validate,
-    evaluate_in_batches,
     shrunken_gains,
 )
 from fusion_bench.tune.tuning_run import tune_by_class
@@ -252,15 +251,6 @@ def test_cross_validation_stays_within_the_tuning_queries(
     assert report.nested.difference == pytest.approx(unseen)
 
 
-def test_no_folds_no_estimate(
-    base: TuningObjective, split: QuerySplit, study: SearchResult
-) -> None:
-    none = TUNING.model_copy(update={"folds": 0})
-    found = reported(base, split, study, None, none)
-    assert found.nested is None
-    assert found.folds == ()
-
-
 def test_a_search_that_finds_nothing_keeps_the_default(
     base: TuningObjective, split: QuerySplit
 ) -> None:
@@ -371,13 +361,6 @@ def test_what_a_verdict_claims(
     assert shown_direction(verdict, gain) == direction
 
 
-def test_one_type_has_no_rows_of_its_own(
-    study: SearchResult, split: QuerySplit, base: TuningObjective
-) -> None:
-    plain = replace(base, runs=replace(base.runs, types=(None,) * 80))
-    assert reported(plain, split, study, None).by_type == ()
-
-
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -430,12 +413,6 @@ def test_all_verdicts_of_a_run_are_one_family(
     rows = [(tuned, default), (by_class.values, by_class.overall)]
     assert [gain, over_global] == judge.estimate_family([judge.pair_values(*row) for row in rows])
     assert alone.p <= gain.p
-
-
-def test_values_in_batches_are_the_same(base: TuningObjective, study: SearchResult) -> None:
-    params = [trial.params for trial in study.trials] * 2
-    whole = base.evaluate_params(params)
-    assert (evaluate_in_batches(base, params) == whole).all()
 
 
 def test_what_chooses_sees_a_mask_of_tuning_queries_only(

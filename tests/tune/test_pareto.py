@@ -84,7 +84,6 @@ def role(front: ParetoFront, name: str) -> ParetoPoint:
 
 
 def by_depth(front: ParetoFront) -> dict[int, ParetoPoint]:
-    """The best of each depth."""
     ordered = sorted(front.points, key=lambda point: point.value)
     return {point.depth: point for point in ordered}
 
@@ -223,17 +222,6 @@ def test_the_sampler_is_told_value_and_effort(monkeypatch: pytest.MonkeyPatch) -
     assert len(study.best_trials) == len(told), "every one of them is efficient"
 
 
-def test_ctrl_c_keeps_what_was_found(base: TuningObjective, study: SearchResult) -> None:
-    def stop(done: int, total: int) -> None:
-        assert done <= total
-        if done >= 20:
-            raise KeyboardInterrupt
-
-    cut = found(ParetoSearch(judge(base), on_progress=stop), study)
-    assert cut.interrupted
-    assert role(cut, "default").params == dict(base.default_params)
-
-
 def test_no_front_without_a_reranker_or_where_none_is_asked_for(
     base: TuningObjective, study: SearchResult
 ) -> None:
@@ -287,7 +275,6 @@ def test_rerankers_that_the_space_allows_are_compared_by_what_is_known_of_all() 
 
 
 def two_rerankers() -> Any:  # noqa: ANN401
-    """The rerank list once more, with noise."""
     rng = np.random.default_rng(3)
     blunt = RUNS.rerank[0] + 0.8 * rng.normal(size=RUNS.rerank.shape[1])
     ranks = np.concatenate(
@@ -352,12 +339,6 @@ def test_depth_zero_is_without_a_reranker() -> None:
     assert max_rerank_depth(base.build_system(params)) == 0
 
 
-def test_a_setting_without_a_reranker_has_no_other_depth() -> None:
-    base = problem()
-    assert at_depth(base, base.default_params, 5) is None
-    assert at_depth(base, base.default_params, 0) == base.default_params
-
-
 def test_every_query_type_that_reranks_gets_the_depth() -> None:
     base = problem(system(blend=TYPED), runs=aligned(types=["a", "b"] * 12))
     params = at_depth(base, base.default_params, 4)
@@ -403,11 +384,6 @@ def test_depths_are_those_of_the_space_and_none_beyond_the_pool(
     base = problem(system(blend=BLEND), ranges)
     also = [max_rerank_depth(base.system)] if ranges is None else [5, 8]
     assert depth_ladder(base, None, also) == expected
-
-
-def test_depths_that_are_asked_for_win() -> None:
-    base = problem(system(blend=BLEND))
-    assert depth_ladder(base, (4, 200, 300), [5, 500]) == (0, 4, 5, 200)
 
 
 Point = tuple[tuple[int, int], int]

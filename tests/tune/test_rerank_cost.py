@@ -9,7 +9,6 @@ import pytest
 from fusion_bench.experiment.settings import DeclaredCost, EffortSettings
 from fusion_bench.io.provenance import ListMeta
 from fusion_bench.tune.rerank_cost import (
-    LatencyModel,
     count_candidates,
     latency_model,
     max_call_size,
@@ -125,11 +124,6 @@ def test_batches_are_waited_for_together_and_come_in_rounds() -> None:
     assert clock(100, 0.95) == pytest.approx(np.quantile(drawn, 0.95), rel=0.01)
     assert clock(33) < clock(100) < 4 * clock(32)
     assert clock(129) > clock(128), "a fifth call waits for a place"
-
-
-def test_a_latency_that_shrinks_with_size_is_noise() -> None:
-    clock = LatencyModel((10.0, 20.0), (0.05, 0.04), (0.1, 0.08), math.inf, 1)
-    assert clock(20) == 0.05
 
 
 #: 100 queries of 50 candidates at .002 each, 60 ms.

@@ -258,14 +258,6 @@ def test_datasets_of_one_name_are_refused_before_the_first_is_tuned(
     assert not (root / "out").exists()
 
 
-def test_a_system_that_does_not_fit_the_dataset_is_an_error_with_its_place(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    tiny.edit(root, tiny.EXPERIMENT, "reranker: r}", "reranker: s}")
-    assert tune(root) == 2
-    assert "two.blend.reranker:" in capsys.readouterr().err
-
-
 def test_the_switch_of_v2_holds_here_too(
     root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

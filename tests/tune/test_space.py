@@ -46,10 +46,6 @@ def test_the_methods_declare_what_can_be_tuned() -> None:
     ]
 
 
-def test_one_source_has_no_weight_to_tune() -> None:
-    assert paths(declared_parameters(system(runs=["good"]))) == ["fusion.k"]
-
-
 def test_k_may_be_tuned_for_each_source() -> None:
     default = system({"method": "rrf", "k": {"keyword": 9}})
     assert paths(declared_parameters(default))[:2] == ["fusion.k.good", "fusion.k.bad"]
@@ -356,11 +352,6 @@ def test_alpha_gives_way_to_weights() -> None:
     }
     assert read_parameter(start, "fusion.weights.bad", ROLES) == 0.75
     assert apply_parameters(start, {"fusion.alpha": 0.5}, ROLES).fusion.model_dump()["alpha"] == 0.5
-
-
-def test_an_alias_is_no_choice_of_a_method() -> None:
-    with pytest.raises(ConfigError, match=r"'convex' .*'weighted_score'"):
-        apply_parameters(system(), {"fusion.method": "convex"}, ROLES)
 
 
 SIDES = {"a": frozenset({"keyword"}), "b": frozenset({"semantic"})}
