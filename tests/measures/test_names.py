@@ -291,12 +291,6 @@ def test_aliases_take_no_name_of_a_measure_and_are_listed_once() -> None:
     assert list_renamed(texts) == ("mrr@10 → RR@10", "P_5 → P@5")
 
 
-@pytest.mark.parametrize("name", ["MAP", "MRR", "NDCG", "Precision", "Recall", "RPrec", "BPref"])
-def test_agrees_with_the_aliases_of_ir_measures(name: str) -> None:
-    cutoff = "@5" if name in {"Precision", "Recall"} else ""
-    assert parse_measure(name + cutoff).name == str(parse_with_ir_measures(name + cutoff))
-
-
 @pytest.mark.parametrize("text", ["recall", "hit", "p"])
 def test_an_alias_keeps_the_rules_of_its_measure(text: str) -> None:
     with pytest.raises(ConfigError, match=f"cannot use measure '{text}': .* needs a cutoff"):
