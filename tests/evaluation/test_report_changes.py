@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.compared_reports import add_comparisons, explain_untested
 from fusion_bench.evaluation.report_changes import CollectionChange, ReportChange, find_changes
 from fusion_bench.evaluation.report_file import Report, read_last_report
@@ -237,13 +236,6 @@ def test_gaps_and_missing_measures_are_not_tested() -> None:
     assert rows == {"base": "better", "mine": None, "gone": None}
 
 
-def test_a_report_without_settings_says_what_to_do() -> None:
-    new = of_values(("base", BEFORE), ("mine", BETTER))
-    bare = new.model_copy(update={"settings": {}})
-    with pytest.raises(ConfigError, match="no setting 'alpha'"):
-        compared_change(OLD, bare)
-
-
 def test_unjudged_documents_may_decide() -> None:
     """Better by .1, but worse over the judged documents alone."""
     new = of_values(("base", BEFORE), ("mine", BETTER))
@@ -259,19 +251,7 @@ def test_unjudged_documents_may_decide() -> None:
     assert rows["mine"] == "unjudged decide"
 
 
-def test_rows_have_intervals_as_json_and_as_a_frame() -> None:
-    change = compared_change(OLD, of_values(("base", BEFORE), ("mine", BETTER)))
-    frame = change.to_pandas().set_index("name")
-    assert frame.loc["mine", "answer"] == "better"
-    mine = frame.to_dict("index")["mine"]
-    assert mine["low"] < mine["difference"] < mine["high"]
-    assert frame.loc["gone", ["low", "high", "p"]].isna().all()
-    record = json.loads(json.dumps(change.to_dict()))
-    assert record["collections"][0]["systems"][1]["comparison"]["wins"] == 40
-
-
 def with_repeats(report: Report, name: str, trials: np.ndarray) -> Report:
-    """The report with the values of each trial, (T, Q), of one system."""
     [collection] = report.collections
     row = collection.system(name)
     result = row.measures[PRIMARY].model_copy(update={"trials": tuple(map(tuple, trials.tolist()))})

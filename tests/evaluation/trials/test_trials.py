@@ -27,7 +27,6 @@ from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.dataset import Dataset, load_dataset
-from fusion_bench.report.comparison_page import build_comparison_page
 from fusion_bench.report.evaluation_page import build_page
 from fusion_bench.report.markdown import render_page
 from fusion_bench.stats.comparison_family import (
@@ -209,11 +208,6 @@ def test_the_page_and_the_checks_say_each_number(project: Path) -> None:
     assert {row["name"]: row["trials"] for row in summary["runs"]} == {"a": 3, "b": 2, "c": 1}
 
 
-def test_lists_are_checked_in_their_own_trials(collection: Collection) -> None:
-    named = sorted((info.name, info.trial or 0) for info in collection.runs)
-    assert named == [("a", 1), ("a", 2), ("a", 3), ("b", 1), ("b", 2), ("c", 0)]
-
-
 def test_no_system_passes_the_perfect_order(tmp_path: Path) -> None:
     """Only the second file of b, the last that it has, finds a relevant document."""
     nothing, found = (0,) * len(QUERIES), (1,) * len(QUERIES)
@@ -356,11 +350,6 @@ def test_groups_that_are_found_name_the_trial(tmp_path: Path) -> None:
     assert describe_first_repeat(find_groups(load_dataset(path, runs=["b"]))) == ()
 
 
-def test_nothing_is_said_of_lists_of_one_file(tmp_path: Path) -> None:
-    dataset = find_groups(load_dataset(make_plain(tmp_path, FIRST)))
-    assert describe_first_repeat(dataset, "Verdicts") == ()
-
-
 # ── two reports of a system with trials: the same ones, new ones, or one alone
 
 
@@ -397,15 +386,6 @@ def test_one_trial_beside_several_is_named(first: Report, tmp_path: Path) -> Non
     assert "one trial of a," in warning.text
     [item] = compare_reports(second, first, baseline=None, candidates=["b"])
     assert "single trial" not in {each.key for each in item.warnings}
-
-
-def test_the_page_says_that_values_are_means(first: Report) -> None:
-    for candidate, expected in (("a", True), ("b", False)):
-        items = compare_reports(first, first, baseline=None, candidates=[candidate])
-        [table] = [
-            table for section in build_comparison_page(items).sections for table in section.tables
-        ]
-        assert any("means over these" in note for note in table.notes) is expected
 
 
 # ── what stands behind the values of systems of several trials: that of the first
