@@ -19,7 +19,6 @@ from fusion_bench.experiment.settings import CragFitSettings, TuneSettings
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.report.tuning_records import TuningReport, TuningVerdict
-from fusion_bench.stats.unjudged import UnjudgedDifference
 from fusion_bench.stats.values import Pair
 from fusion_bench.tune.held_out import (
     HeldOutEvaluation,
@@ -327,20 +326,6 @@ def test_unjudged_documents_are_looked_at_where_some_are_judged_not_relevant(
     assert sparse is not None
     assert sparse.has_unjudged
     assert (sparse.judged_only, sparse.filled) == (None, None)
-
-
-def test_unjudged_documents_decide_what_they_contradict(
-    base: TuningObjective, split: QuerySplit, report: TuningReport
-) -> None:
-    judge = HeldOutEvaluation(base, split, TUNING)
-    gain = report.held_out.model_copy(update={"difference": 0.1, "low": 0.05, "p": 0.001})
-    assert judge.decide_verdict(gain) == "ship"
-    against = UnjudgedDifference(0.5, 0.1, judged_only=None, filled=-0.1)
-    assert judge.decide_with_unjudged(gain, "tuned", against) == "unjudged decide"
-    assert judge.decide_with_unjudged(gain, "tuned", replace(against, filled=0.1)) == "ship"
-    assert judge.decide_with_unjudged(gain, "tuned", None) == "ship"
-    unsure = gain.model_copy(update={"low": -1.0, "high": 1.0, "p": 0.5})
-    assert judge.decide_with_unjudged(unsure, "tuned", against) == "too few queries"
 
 
 @pytest.mark.parametrize(

@@ -330,15 +330,6 @@ def test_another_depth_changes_the_depth_and_nothing_else() -> None:
     assert (values[0] == values[1]).all()
 
 
-def test_depth_zero_is_without_a_reranker() -> None:
-    base = problem(system(blend=BLEND))
-    params = at_depth(base, base.default_params, 0)
-    assert params is not None
-    assert base.build_system(params).blend.method == "none"
-    assert not [path for path in params if path.startswith("blend.") and "method" not in path]
-    assert max_rerank_depth(base.build_system(params)) == 0
-
-
 def test_every_query_type_that_reranks_gets_the_depth() -> None:
     base = problem(system(blend=TYPED), runs=aligned(types=["a", "b"] * 12))
     params = at_depth(base, base.default_params, 4)

@@ -304,12 +304,6 @@ def test_a_line_cut_short_is_cut_off(tmp_path: Path, cut: int) -> None:
     assert len(TrialLog(path, SAME)) == 2
 
 
-def test_without_a_file_trials_are_kept_in_memory() -> None:
-    log = TrialLog()
-    (first,) = log.evaluate_params(OBJECTIVE, [FIRST], "default")
-    assert log.evaluate_params(OBJECTIVE, [FIRST], "sampler")[0].value == first.value
-
-
 @pytest.mark.parametrize("line", ["nonsense", "[]", '{"value":1}', "[" * 100_000, ""])
 def test_a_line_without_its_digest_is_an_error_with_its_number(tmp_path: Path, line: str) -> None:
     path = tmp_path / "t"

@@ -359,12 +359,6 @@ SYSTEM = System("s", ["a", "b"], {"method": "rrf", "k": {"by_intent": {"meta": 1
 META = "by_intent.meta.fusion.k"
 
 
-def test_each_intent_declares_its_own_parameters() -> None:
-    paths = {parameter.path for parameter in declared_parameters(SYSTEM)}
-    assert {META, "by_intent.default.fusion.k"} <= paths
-    assert all(path.startswith("by_intent.") for path in paths)
-
-
 def test_a_number_of_one_intent_is_read_and_set() -> None:
     assert read_parameter(SYSTEM, META, SIDES) == 10
     assert read_parameter(SYSTEM, "by_intent.other.fusion.k", SIDES) is ABSENT
