@@ -128,6 +128,21 @@ def test_it_is_saved_whole(tmp_path: Path) -> None:
         page.save(tmp_path)
 
 
+def test_what_tune_returned_has_a_page() -> None:
+    qrels, runs = make_collection(20)
+    tuned = fb.tune(qrels, runs, "rrf", trials=2, folds=0)
+    page = tuned.page()
+    assert "held out" in parse_page(page.html).text
+    assert page.html == fb.page(tuned.report).html
+
+
+def test_what_gate_returned_has_a_page() -> None:
+    with Path(EXPERIMENT).open("a", encoding="utf-8") as file:
+        file.write("gate: {system: two, checks: {RR@10: {max_drop: 0.01}}}\n")
+    verdict = fb.gate(EXPERIMENT, update="first")
+    assert page_data(fb.page(verdict).html)["kind"] == "gate"
+
+
 def test_two_reports_have_a_page_and_a_change() -> None:
     before = fb.run_experiment(EXPERIMENT)
     edit(Path.cwd(), EXPERIMENT, "  one:\n    runs: [a, b]", "  one:\n    runs: [a]")

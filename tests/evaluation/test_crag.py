@@ -242,6 +242,13 @@ def test_candidates_of_a_refined_query_need_scores(root: Path, capsys: Capture) 
     assert ": system 'two': " in err
 
 
+def test_a_refined_file_that_is_not_there(root: Path, capsys: Capture) -> None:
+    refine(root)
+    (root / "datasets/tiny/b2.trec").unlink()
+    assert main(["eval", tiny.EXPERIMENT, "--out", "out"]) == 2
+    assert "runs.b.refined" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

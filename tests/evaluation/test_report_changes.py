@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.compared_reports import add_comparisons, explain_untested
 from fusion_bench.evaluation.report_changes import CollectionChange, ReportChange, find_changes
 from fusion_bench.evaluation.report_file import Report, read_last_report
@@ -234,6 +235,13 @@ def test_gaps_and_missing_measures_are_not_tested() -> None:
     new = of_values(("base", BETTER), ("mine", gap))
     rows = {row.name: row.answer for row in compared_change(OLD, new).collections[0].systems}
     assert rows == {"base": "better", "mine": None, "gone": None}
+
+
+def test_a_report_without_settings_says_what_to_do() -> None:
+    new = of_values(("base", BEFORE), ("mine", BETTER))
+    bare = new.model_copy(update={"settings": {}})
+    with pytest.raises(ConfigError, match="no setting 'alpha'"):
+        compared_change(OLD, bare)
 
 
 def test_unjudged_documents_may_decide() -> None:

@@ -1,5 +1,6 @@
 """What a change starts from: the baseline of another commit, and lists that came with it."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,24 @@ def test_only_the_policy_of_the_commit_accepts(root: Path) -> None:
     edit(root, "datasets/mine/a.trec", "q7 Q0 n0 2 0.82 a", "q7 Q0 n0 2 0.83 a")
     accepted = gate_against(root, "main")
     assert (accepted.exit_code, accepted.unreproduced_accepted_by) == (0, "policy")
+
+
+def test_an_older_baseline_is_refused(root: Path) -> None:
+    path = root / BASELINE
+    old = root / "old.json"
+    shutil.copy(path, old)
+    renew_baseline(root, "a new index")
+    commit_all(root)
+    shutil.copy(old, path)
+    [refusal] = gate_against(root, "main").refusals
+    assert names_in_order(refusal, "that of main", "its history lacks")
+    path.unlink()
+    renew_baseline(root, "written anew")
+    baseline = read_baseline(path)
+    assert baseline is not None
+    later = baseline.history[0].model_copy(update={"updated_at": "2030-01-01T00:00:00+00:00"})
+    write_baseline(baseline.model_copy(update={"history": (later,)}), path)
+    assert "does not follow" in gate_against(root, "main").refusals[0]
 
 
 def test_a_commit_without_a_baseline_of_this_version_refuses_nothing(root: Path) -> None:

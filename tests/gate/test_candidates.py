@@ -8,10 +8,12 @@ import pytest
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.gate.baseline_files import CANDIDATES, candidates_path, read_baseline
 from fusion_bench.gate.page import format_text
+from fusion_bench.gate.run import run_gate
 from fusion_bench.gate.update import write_baseline
 from tests.gate import cases
-from tests.gate.cases import EXPERIMENT, gate_verdict, renew_baseline
+from tests.gate.cases import EXPERIMENT, gate_inputs, gate_verdict, renew_baseline
 from tests.gate.test_run import swap
+from tests.git_project import commit_all
 from tests.texts import names_in_order
 from tests.tiny import edit
 
@@ -93,6 +95,19 @@ def test_a_ledger_that_was_deleted_or_cut_before_the_update_is_missed(root: Path
     ledger.unlink()
     with pytest.raises(DataError, match=r"line 3, .*missing"):
         gate_verdict(root)
+
+
+def test_a_cut_since_the_commit_of_the_base_is_missed(root: Path) -> None:
+    path = renew_baseline(root)
+    for runs in ("{runs: [b]}", "{runs: [b], depth: 3}"):
+        try_candidate(root, runs)
+    commit_all(root)
+    cut(candidates_path(path), 1)
+    swap(root, "{runs: [b], depth: 2}")
+    assert gate_verdict(root).candidate_number == 1  # nothing in the file tells
+    cut(candidates_path(path), 1)
+    with pytest.raises(DataError, match=r"line 2, .*missing"):
+        run_gate(gate_inputs(root), path, "main")
 
 
 def test_lines_of_an_earlier_version_are_counted(root: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fusion_bench._version import ENGINE
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.system import System
 from fusion_bench.gate import inputs
@@ -376,6 +377,11 @@ def test_another_measure_and_another_definition(root: Path) -> None:
     assert names_in_order(refusal(root), "nDCG@10.dcg", "'exp-log2'", "'log2'")
 
 
+def test_another_engine(root: Path) -> None:
+    rewrite(renew_baseline(root), engine=0)
+    assert names_in_order(refusal(root), "engine version", "0", str(ENGINE))
+
+
 def test_values_that_the_engine_does_not_reproduce(root: Path) -> None:
     path = renew_baseline(root)
     old = read_baseline(path)
@@ -449,6 +455,13 @@ def test_an_arm_that_never_ran(root: Path) -> None:
     assert "'r' has no result" in refusal(root)
 
 
+def test_an_experiment_without_a_gate(root: Path) -> None:
+    path = root / EXPERIMENT
+    path.write_text(path.read_text().split("gate:")[0])
+    with pytest.raises(ConfigError, match=r"no 'gate' key"):
+        gate_verdict(root)
+
+
 # ── what is wrong with the experiment
 
 
@@ -457,6 +470,12 @@ def test_several_systems_and_none_named(root: Path) -> None:
     edit(root, EXPERIMENT, "  live: {runs: [a]}\n", "  live: {runs: [a]}\n  more: {runs: [b]}\n")
     with pytest.raises(ConfigError, match=r"\(plain, live, more\)"):
         gate_verdict(root)
+
+
+def test_an_unknown_measure_says_where(root: Path) -> None:
+    edit(root, EXPERIMENT, "    RR@10:", "    Hits@10:")
+    with pytest.raises(ConfigError, match=r"mine\.yaml:\d+: .*Hits@10"):
+        renew_baseline(root)
 
 
 def test_a_configuration_that_no_longer_fits_is_refused(root: Path) -> None:

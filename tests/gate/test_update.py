@@ -130,6 +130,15 @@ def test_a_new_measure_hides_no_verdict_on_the_others(root: Path) -> None:
     assert {check.measure for check in gate_verdict(root).checks} == {"AP@10", "RR@10", "nDCG@10"}
 
 
+def test_only_new_measures_cannot_be_compared(root: Path) -> None:
+    path = renew_baseline(root)
+    for name in ("RR@10", "nDCG@10"):
+        edit(root, EXPERIMENT, f"    {name}: {{max", f"    {name[:-2]}5: {{max")
+    renew_baseline(root, "other measures")
+    update = newest(path)
+    assert (update.checks, update.verdict, len(update.incomparable)) == ((), "", 2)
+
+
 def test_an_update_that_changes_nothing_needs_a_new_reason(root: Path) -> None:
     path = renew_baseline(root, "first")
     before = path.read_bytes()

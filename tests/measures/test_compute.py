@@ -246,6 +246,23 @@ def test_large_groups_have_stable_sums() -> None:
     assert found.expected[:, 0] == pytest.approx([harmonic, harmonic, 0.5, 0.01], rel=1e-12)
 
 
+def test_chance_decides_which_judged_documents_are_above_the_limit() -> None:
+    case = Case(
+        {"a long": {"a": 1, "b": 1}, "b short": {"a": 1}, "c late": {"a": 1, "b": 0}},
+        {
+            "a long": {"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0},
+            "b short": {"a": 1.0},
+            "c late": {"c": 2.0, "a": 1.0, "b": 1.0, "d": 1.0},
+        },
+    )
+    built = build(case)
+    measure = parse_measure("R(judged_only=True)@9")
+    found = tie_sensitivity([measure], built.runs, built.positions, built.firsts, limit=2)
+    assert found.minimum[0].tolist() == [0, 1, 0]
+    assert found.maximum[0].tolist() == [1, 1, 1]
+    assert found.expected[0].tolist() == pytest.approx([1 / 2, 1, 1 / 3])
+
+
 def test_a_measure_of_ir_measures_has_extremes_but_no_expectation() -> None:
     case = Case(
         {"q": {"a": 1, "b": 0}, "r": {"a": 1}},

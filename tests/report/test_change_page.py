@@ -16,7 +16,7 @@ from fusion_bench.report.html.pages import change_html, evaluation_html
 from fusion_bench.report.page import Finding, Page, Section
 from tests.evaluation.test_report_changes import BEFORE, BETTER, OLD, of_values
 from tests.report import cases
-from tests.report.cases import compared, fused, system
+from tests.report.cases import HOSTILE, compared, fused, system
 from tests.report.finding_cases import describe_cases
 from tests.report.html.pages import page_data, parse_page
 from tests.report.test_golden import FOLDER
@@ -141,6 +141,17 @@ def test_queries_of_both_reports_only() -> None:
     np.testing.assert_array_equal(
         [rows[0]["values"][0]["distinct"][i] for i in rows[0]["values"][0]["rows"][0]], BETTER[1:]
     )
+
+
+def test_names_stay_text() -> None:
+    script = "</script><script>alert(1)</script>"
+    new = of_values(("base", BEFORE), (HOSTILE, BEFORE), (script, BEFORE), name="<i>")
+    old = of_values(("base", BETTER), (HOSTILE, BETTER), (script, BETTER), name="<i>")
+    html = html_of(old, new)
+    assert script in parse_page(html).text
+    assert html.count("<script") == 2
+    assert "<i>" not in html.replace("&lt;i&gt;", "")
+    assert HOSTILE in [row["name"] for row in page_data(html)["collections"][0]["systems"]]
 
 
 # ── what a page says of the change since the last report

@@ -106,10 +106,6 @@ def test_a_name_is_shown_literally_alone_and_all_over_a_page(name: str) -> None:
     assert list(blocks(text)) == expected
 
 
-def test_nobody_is_mentioned_in_a_comment() -> None:
-    assert escape_markdown("ask @team, nDCG@10 @ 5") == "ask @&#8203;team, nDCG@10 @ 5"
-
-
 @pytest.mark.parametrize(
     ("name", "shown"),
     [

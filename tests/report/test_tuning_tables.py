@@ -9,7 +9,6 @@ import pytest
 from fusion_bench.report.page import Table
 from fusion_bench.report.tuning_records import IntentGain, RerankerEffort, Value
 from fusion_bench.report.tuning_tables import (
-    format_values,
     gain_table,
     parameter_table,
     pareto_table,
@@ -73,8 +72,3 @@ def test_tables(compare_golden: Callable[[Path, str], None]) -> None:
 )
 def test_values(value: Value, text: str) -> None:
     assert format_value(value) == text
-
-
-def test_values_in_one_line() -> None:
-    assert format_values({"k": 12, "w": 0.7}) == "k 12, w 0.7"
-    assert format_values({}) == "nothing"

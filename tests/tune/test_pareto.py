@@ -222,6 +222,17 @@ def test_the_sampler_is_told_value_and_effort(monkeypatch: pytest.MonkeyPatch) -
     assert len(study.best_trials) == len(told), "every one of them is efficient"
 
 
+def test_ctrl_c_keeps_what_was_found(base: TuningObjective, study: SearchResult) -> None:
+    def stop(done: int, total: int) -> None:
+        assert done <= total
+        if done >= 20:
+            raise KeyboardInterrupt
+
+    cut = found(ParetoSearch(judge(base), on_progress=stop), study)
+    assert cut.interrupted
+    assert role(cut, "default").params == dict(base.default_params)
+
+
 def test_no_front_without_a_reranker_or_where_none_is_asked_for(
     base: TuningObjective, study: SearchResult
 ) -> None:

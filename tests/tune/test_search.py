@@ -207,6 +207,12 @@ def test_a_search_goes_on_where_its_log_ends(
     assert not done & {repr(sorted(params.items())) for params in evaluated}
 
 
+def test_a_log_knows_its_search(tmp_path: Path) -> None:
+    go(log=tmp_path / "log")
+    with pytest.raises(ConfigError, match="another search"):
+        go(log=tmp_path / "log", seed=8)
+
+
 def test_ctrl_c_ends_with_what_was_found() -> None:
     def stop(trial: Trial, best: Trial) -> None:
         assert best.value >= trial.value or trial.is_failed
@@ -348,3 +354,10 @@ def test_a_line_of_another_log_is_refused(tmp_path: Path) -> None:
         file.write(f"{line}\n")
     with pytest.raises(DataError, match=r"t:3: .*digest"):
         TrialLog(tmp_path / "t", SAME)
+
+
+def test_a_log_of_an_earlier_version_is_refused_with_the_command(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    path.write_text('{"version": 1, "search": "0a"}\n')
+    with pytest.raises(ConfigError, match=r"t:1: .*version .* \(rm .*t\)"):
+        TrialLog(path, SAME)

@@ -27,6 +27,7 @@ from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.dataset import Dataset, load_dataset
+from fusion_bench.report.comparison_page import build_comparison_page
 from fusion_bench.report.evaluation_page import build_page
 from fusion_bench.report.markdown import render_page
 from fusion_bench.stats.comparison_family import (
@@ -386,6 +387,15 @@ def test_one_trial_beside_several_is_named(first: Report, tmp_path: Path) -> Non
     assert "one trial of a," in warning.text
     [item] = compare_reports(second, first, baseline=None, candidates=["b"])
     assert "single trial" not in {each.key for each in item.warnings}
+
+
+def test_the_page_says_that_values_are_means(first: Report) -> None:
+    for candidate, expected in (("a", True), ("b", False)):
+        items = compare_reports(first, first, baseline=None, candidates=[candidate])
+        [table] = [
+            table for section in build_comparison_page(items).sections for table in section.tables
+        ]
+        assert any("means over these" in note for note in table.notes) is expected
 
 
 # ── what stands behind the values of systems of several trials: that of the first
