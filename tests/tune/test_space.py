@@ -453,7 +453,7 @@ def test_a_tuned_collapse_is_set_in_its_place() -> None:
             (
                 collapsed(score="max", place="each list", by="id"),
                 path,
-                f"{path}by: id merges rows",
+                f"{path}: by: id merges",
             )
             for path in ("collapse.place", "collapse.score")
         ),
