@@ -155,15 +155,15 @@ CASES: dict[str, tuple[Damage, str]] = {
     ),
     "no collection": (lambda d: d["collections"].clear(), "collections: different"),
     "no anchor": (lambda d: anchor(d).update(collection="x"), "anchor.collections: no mine"),
-    "an anchor's value too many": (
+    "anchor: 3 values": (
         lambda d: anchor(d)["values"]["RR@10"].append(0.3),
         "mine: values.RR@10: 3 values",
     ),
-    "an anchor of other queries": (
+    "anchor: other queries": (
         lambda d: anchor(d).update(queries=["q0", "q7"]),
         "queries: not those",
     ),
-    "an anchor without a measure": (
+    "anchor: no measure": (
         lambda d: (anchor(d)["values"].clear(), anchor(d)["definitions"].clear()),
         "a measure is missing",
     ),
@@ -171,7 +171,7 @@ CASES: dict[str, tuple[Damage, str]] = {
         lambda d: collection(d).update(unjudged={**UNJUDGED, "share": [0.1, 0.1, 0.1]}),
         "unjudged.share: 3 values",
     ),
-    "no value over judged documents": (
+    "no judged value": (
         lambda d: collection(d).update(unjudged={**UNJUDGED, "judged_only": {"AP": [0.1, 0.2]}}),
         "unjudged.judged_only: a measure",
     ),
