@@ -26,7 +26,6 @@ CAMPAIGN = "reports/campaigns/e"
 
 
 def make(root: Path, *, queries: int = QUERIES, experiment: str = EXPERIMENT) -> Path:
-    """Write the dataset and ``experiments/e.yaml``; the folder that both stand in."""
     folder = root / "datasets/made"
     for path in (folder, root / "experiments"):
         path.mkdir(parents=True, exist_ok=True)
@@ -61,7 +60,6 @@ def open_made(
     accepts_weakness: bool = True,
     **rules: object,
 ) -> CampaignStatus:
-    """Open a campaign over the made dataset, whose differences are large."""
     experiment, source = read_experiment(root / "experiments/e.yaml")
     declared = CampaignRules.model_validate({"asks": 20, **rules})
     return open_campaign(
@@ -77,12 +75,10 @@ def open_made(
 
 
 def paths_of(root: Path, out: str = CAMPAIGN) -> CampaignPaths:
-    """Where that campaign stands."""
     return CampaignPaths.read(root / out)
 
 
 def held_out_queries(root: Path) -> Sequence[str]:
-    """The ids of the queries that it holds out."""
     from fusion_bench.io.fingerprints import query_digests
 
     digests = set(paths_of(root).read_state().held_out.queries)

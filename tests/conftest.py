@@ -77,7 +77,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of :data:`SLOW`."""
     for item in items:
         if is_slow(item.path):
             item.add_marker(pytest.mark.slow)

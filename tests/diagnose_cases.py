@@ -37,7 +37,6 @@ systems:
 
 
 def make_project(root: Path) -> Path:
-    """Write the dataset and the experiment below ``root``, and return it."""
     folder = root / "datasets/mine"
     folder.mkdir(parents=True)
     (root / "experiments").mkdir()

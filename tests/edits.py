@@ -13,12 +13,10 @@ Edit: TypeAlias = Callable[[Path], None]
 
 
 def replaced(name: str, old: str, new: str) -> Edit:
-    """Replace what stands exactly once in a file."""
     return lambda root: tiny.edit(root, name, old, new)
 
 
 def text(name: str, content: str | bytes) -> Edit:
-    """Give a file another content."""
     data = content.encode() if isinstance(content, str) else content
 
     def spoil(root: Path) -> None:
@@ -28,13 +26,10 @@ def text(name: str, content: str | bytes) -> Edit:
 
 
 def gone(name: str) -> Edit:
-    """Remove a file."""
     return lambda root: (root / name).unlink()
 
 
 def folder(name: str) -> Edit:
-    """Put a folder in the place of a file."""
-
     def spoil(root: Path) -> None:
         (root / name).unlink(missing_ok=True)
         (root / name).mkdir()
@@ -69,8 +64,6 @@ def unix_socket(name: str) -> Edit:
 
 
 def link(name: str, target: str) -> Edit:
-    """Put a symbolic link in the place of a file."""
-
     def spoil(root: Path) -> None:
         (root / name).unlink(missing_ok=True)
         (root / name).symlink_to(target)
@@ -83,8 +76,6 @@ def nothing(root: Path) -> None:
 
 
 def and_then(*edits: Edit) -> Edit:
-    """One edit after the other."""
-
     def spoil(root: Path) -> None:
         for edit in edits:
             edit(root)

@@ -8,7 +8,6 @@ OPTIONS = ("-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gp
 
 
 def run_git(root: Path, *words: str) -> str:
-    """What a git command prints."""
     done = subprocess.run(
         ["git", *OPTIONS, *words], cwd=root, capture_output=True, text=True, check=True
     )

@@ -11,8 +11,6 @@ Json: TypeAlias = Any
 
 
 class JsonHandler(BaseHTTPRequestHandler):
-    """Reads and sends JSON over a kept connection, and logs nothing."""
-
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
@@ -26,26 +24,21 @@ class JsonHandler(BaseHTTPRequestHandler):
         self.answer_post(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
 
     def answer_get(self) -> None:
-        """Answer a request for ``self.path``."""
         self.send_json(404, {"error": "no such path"})
 
     def answer_post(self, body: Json) -> None:
-        """Answer a request with this body."""
         raise NotImplementedError
 
     def send_json(self, status: int, answer: Json) -> None:
-        """Send a value as JSON."""
         self.send_bytes(status, json.dumps(answer).encode())
 
     def send_bytes(
         self, status: int, data: bytes, headers: Mapping[str, str] | None = None
     ) -> None:
-        """Send bytes as they are."""
         self.send_head(status, len(data), headers)
         self.wfile.write(data)
 
     def send_head(self, status: int, length: int, headers: Mapping[str, str] | None = None) -> None:
-        """Send all but the body."""
         self.send_response(status)
         for name, value in (headers or {}).items():
             self.send_header(name, value)

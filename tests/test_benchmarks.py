@@ -8,13 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from benchmarks.__main__ import ROOT, find_benchmarks, main
 from benchmarks.cases import Size
 from benchmarks.engine import MEASURES, fusion_bench_task
 from benchmarks.huge import further_tables
-from benchmarks.scaling import fit_slope
 from benchmarks.studies.campaigns import table as campaigns
 from benchmarks.studies.choice_rules import table as choice_rules
 from benchmarks.studies.choice_rules.results import read_results
@@ -22,8 +20,6 @@ from benchmarks.studies.front import mean_gains
 from benchmarks.studies.tuning_table import RESULTS, format_table, summarize_rivals
 from benchmarks.synthetic import make_aligned_runs
 from benchmarks.table import (
-    draw,
-    draw_panel,
     encode_csv,
     format_rows,
     keep_columns,
@@ -33,7 +29,7 @@ from benchmarks.table import (
     replace_between_marks,
     write_csv,
 )
-from benchmarks.timing import Row, median_seconds
+from benchmarks.timing import Row
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
@@ -98,13 +94,6 @@ def scored(result: object) -> tuple[Scores, ...]:
     return result
 
 
-def test_contestants_take_turns() -> None:
-    turns: list[tuple[str, int]] = []
-    contestants = {name: lambda turn, name=name: turns.append((name, turn)) for name in "ab"}
-    assert set(median_seconds(contestants, 2)) == {"a", "b"}
-    assert turns == [(name, turn) for turn in range(3) for name in "ab"]
-
-
 def test_tables() -> None:
     lines = markdown("Title", ROWS).splitlines()
     assert lines[0] == "**Title**"
@@ -167,31 +156,6 @@ def test_the_table_of_rivals_is_that_of_the_stored_records() -> None:
     docs = ROOT / "docs" / "studies"
     assert encode_csv(rows) == (docs / "tuning-rivals.csv").read_text()
     assert format_rows(summarize_rivals(rows)) in (docs / "tuning.md").read_text()
-
-
-def test_a_picture_is_drawn(tmp_path: Path) -> None:
-    draw({"Title": ROWS}, tmp_path / "made" / "bench.png")
-    assert (tmp_path / "made" / "bench.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_rows_are_named_by_what_tells_them_apart() -> None:
-    rows: list[Row] = [
-        {"size": "3 × 4", "weights": "equal", "ranx ms": 2.0, "one ratio": 1.0},
-        {"size": "3 × 4", "weights": "unequal", "ranx ms": 2.0, "one ratio": 1.0},
-    ]
-    axes = Figure().subplots()
-    draw_panel(axes, "RRF", rows)
-    assert [label.get_text() for label in axes.get_yticklabels()] == [
-        "equal weights",
-        "unequal weights",
-    ]
-    assert axes.get_title("left") == "RRF, against ranx"
-    assert axes.get_legend_handles_labels()[1] == ["one configuration alone"]
-
-
-def test_a_slope_of_two() -> None:
-    points = [{"queries": float(n), "first": 3.0 * n**2} for n in (1, 10, 100)]
-    assert np.isclose(fit_slope(points, "first"), 2)
 
 
 def test_every_benchmark_has_a_title_and_the_page_has_a_place_for_it() -> None:

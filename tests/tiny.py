@@ -78,12 +78,10 @@ EXPERIMENT = "experiments/e.yaml"
 
 
 def make(root: Path, **changed: str) -> Path:
-    """Write all files below ``root`` and return it; ``changed`` by the stem of a file."""
     return write_files(root, FILES, **changed)
 
 
 def write_files(root: Path, files: Mapping[str, str], **changed: str) -> Path:
-    """Write files by their paths below ``root``, and return it; ``changed`` as above."""
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,7 +90,6 @@ def write_files(root: Path, files: Mapping[str, str], **changed: str) -> Path:
 
 
 def edit(root: Path, name: str, old: str, new: str) -> None:
-    """Replace what stands exactly once in a file."""
     path = root / name
     text = path.read_text(encoding="utf-8")
     assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {name}"

@@ -32,6 +32,5 @@ def make(root: Path, *texts: str, pattern: str = "a-*.trec", options: str = "") 
 
 
 def make_plain(root: Path, text: str) -> Path:
-    """Write the same dataset with one list ``a``; its ``dataset.yaml``."""
     tiny.make(root, e=SYSTEMS, a=text)
     return root / DATASET

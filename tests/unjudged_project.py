@@ -46,7 +46,6 @@ gate:
 
 
 def make(root: Path) -> Path:
-    """Write all files below ``root`` and return it."""
     lists: dict[str, list[str]] = {"pooled": [], "fresh": []}
     for q in range(QUERIES):
         if q % 2:

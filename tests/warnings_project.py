@@ -41,7 +41,6 @@ gate:
 
 
 def make(root: Path) -> Path:
-    """Write all files below ``root`` and return it."""
     rows: dict[str, list[str]] = {name: [] for name in LISTS}
     for q in range(QUERIES):
         for place in range(1, 6):

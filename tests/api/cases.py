@@ -13,7 +13,6 @@ RUNS = {"bm25": BM25, "dense": DENSE}
 
 
 def make_collection(queries: int = 40) -> tuple[Judgments, dict[str, Lists]]:
-    """Judgments, and a poor and a good run."""
     chance = random.Random(1)
     pool = [f"d{i}" for i in range(60)]
     qrels = {

@@ -16,7 +16,6 @@ Scores = Mapping[str, float]
 
 
 def my_rrf(lists: Mapping[str, Scores], k: float = 60.0) -> Scores:
-    """RRF, as its formula says."""
     terms: dict[str, list[float]] = {}
     for ranked in lists.values():
         for rank, document in enumerate(ranked, start=1):

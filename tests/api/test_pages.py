@@ -92,8 +92,6 @@ FRAME = pd.DataFrame({"qid": ["q1"], "docno": ["d1"], "score": [0.5]})
 
 
 class RanxRun:
-    """As ranx has it."""
-
     name = "bm25"
 
     def to_dict(self) -> dict[str, dict[str, float]]:

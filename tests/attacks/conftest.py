@@ -12,13 +12,11 @@ from tests.attacks.project import make_project
 
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project that must not be changed."""
     return make_project(tmp_path_factory.mktemp("prepared"))
 
 
 @pytest.fixture
 def project(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the project for one test."""
     monkeypatch.delenv("RAG_FUSION_V2_ENABLED", raising=False)
     return Path(shutil.copytree(prepared, tmp_path / "project"))
 

@@ -27,7 +27,6 @@ def limit_file_size(size: int) -> None:
 
 
 def limit_open_files(number: int) -> None:
-    """Let no more files be open at once."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (number, number))
 
 

@@ -27,8 +27,6 @@ Stream: TypeAlias = Literal["file", "closed", "full", "gone"]
 
 
 class ForkServer:
-    """Runs commands in forks; close it at the end."""
-
     def __init__(self) -> None:
         self._server = subprocess.Popen(
             [sys.executable, "-m", "tests.attacks.fork_server"],
@@ -86,7 +84,6 @@ class ForkServer:
         return Outcome(code, *texts)
 
     def close(self) -> None:
-        """End the server."""
         cast("IO[str]", self._server.stdin).close()
         cast("IO[str]", self._server.stdout).close()
         self._server.wait(LIMIT)
@@ -112,7 +109,6 @@ def _serve() -> None:
 
 
 def _run_child(request: dict[str, Any]) -> None:
-    """Do what a request says, and exit."""
     code = 120  # that of Python where a stream cannot be flushed at exit
     try:
         os.chdir(request["root"])

@@ -51,7 +51,6 @@ class HostileServer:
 
 @contextmanager
 def serve_answers(answer: Answer) -> Iterator[HostileServer]:
-    """The server, running; each answer ends its connection."""
     server = HostileServer(answer)
     with socket.create_server(("127.0.0.1", 0), backlog=64) as listener:
         server.url = f"http://127.0.0.1:{listener.getsockname()[1]}"

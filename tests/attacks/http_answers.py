@@ -36,7 +36,6 @@ class HostileAnswer:
 
 
 def rows(request: Request, score: str = "0.5") -> str:
-    """The results in JSON; ``score`` is written as it is."""
     return ", ".join(
         f'{{"index": {i}, "relevance_score": {score}}}'
         for i in range(len(request.body["documents"]))
@@ -58,7 +57,6 @@ def tokens(count: str) -> Callable[[Request], Iterator[bytes]]:
 
 
 def text(body: bytes | str, *headers: str, status: str = "200 OK") -> Callable[[Request], Any]:
-    """A body that does not depend on the request."""
     data = body.encode() if isinstance(body, str) else body
     return lambda _: respond(data, *headers, status=status)
 
@@ -209,5 +207,4 @@ ANSWERS = [*LIMITS, *JSON, *ERROR_PAGES]
 
 
 def plain_json(value: object) -> Iterator[bytes]:
-    """A JSON answer."""
     return respond(json.dumps(value).encode())

@@ -54,7 +54,6 @@ Place = Callable[[Request, str], Iterable[bytes]]
 
 
 def as_header(echo: str) -> bytes:
-    """A header's value, in which no line can end."""
     return echo.replace("\n", " ").encode()
 
 

@@ -57,7 +57,6 @@ class Table(NamedTuple):
     rows: list[list[str]]
 
     def take_column(self, name: str) -> list[str]:
-        """The cells of a column."""
         return [row[self.columns.index(name)] for row in self.rows]
 
 
@@ -93,7 +92,6 @@ def make_number(rng: random.Random) -> str:
 
 
 def format_table(table: Table, name: str, rng: random.Random) -> bytes:
-    """The bytes of a file of a format; columns that have names stand in any order."""
     if name in {"trec", "msmarco"}:
         return _join_lines([_trec_cells(row, table.kind, name) for row in table.rows], " ")
     columns = rng.sample(table.columns, len(table.columns))
@@ -125,7 +123,6 @@ def _join_lines(lines: Sequence[Sequence[str]], separator: str) -> bytes:
 
 
 def write_parquet(columns: dict[str, Any]) -> bytes:
-    """The bytes of a Parquet file."""
     file = io.BytesIO()
     pa.parquet.write_table(pa.table(columns), file)
     return file.getvalue()

@@ -19,7 +19,6 @@ TUNE = ("tune", EXPERIMENT, "--system", "plain", "--trials", "4", "--folds", "2"
 
 
 def make_project(root: Path) -> Path:
-    """Write the project below a folder, with a baseline of its gate, and return the folder."""
     cases.make_project(root)
     cases.renew_baseline(root)
     return root

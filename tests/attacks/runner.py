@@ -26,7 +26,6 @@ REFUSALS = frozenset({2, 130, 143})
 def run_here(
     arguments: Sequence[str], root: Path, environment: Mapping[str, str] | None = None
 ) -> Outcome:
-    """Run a command in this process, with streams that stand for no terminal."""
     out, err = io.StringIO(), io.StringIO()
     with (
         chdir(root),
@@ -118,7 +117,6 @@ def check_files(
 
 
 def read_files(root: Path) -> dict[str, bytes]:
-    """Path below a folder → content, of its regular files."""
     return {
         path.relative_to(root).as_posix(): path.read_bytes()
         for path in sorted(root.rglob("*"))

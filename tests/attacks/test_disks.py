@@ -20,7 +20,6 @@ RENEW = (*UPDATE[:-1], "texts")
 
 
 def refused(part: str, command: tuple[str, ...], *says: str, writes: str = "") -> Attack:
-    """No file or folder can be changed whose path holds ``part``."""
     name = f"{part}: {' '.join(command)}"
     return Attack(name, command, says=says, writes=(writes,), next_exit_code=0)
 

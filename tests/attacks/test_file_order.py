@@ -43,7 +43,6 @@ def shuffled(root: Path) -> None:
 
 
 def with_entries_reversed(root: Path) -> None:
-    """Name all runs, rerank lists and keys in the opposite order."""
     path = root / DATASET
     written = yaml.safe_load(path.read_text())
     for key in ("runs", "rerank"):
@@ -96,7 +95,6 @@ def make_project(root: Path) -> Path:
 
 
 def with_groups(root: Path) -> None:
-    """Let similar queries be found."""
     tiny.edit(root, DATASET, "queries: queries.jsonl\n", "queries: queries.jsonl\ngroups: auto\n")
     groups = load_dataset(root / DATASET, cache=False).queries.values()
     assert 1 < len({query.group for query in groups}) < cases.QUERIES / 2

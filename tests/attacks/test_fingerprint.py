@@ -51,8 +51,6 @@ class Change(NamedTuple):
 
 
 def added(name: str, line: str) -> Edit:
-    """Add a line at the end of a file."""
-
     def spoil(root: Path) -> None:
         path = root / name
         path.write_text(path.read_text() + line, encoding="utf-8")
@@ -61,8 +59,6 @@ def added(name: str, line: str) -> Edit:
 
 
 def query(number: int, old: str, new: str) -> Edit:
-    """Change the line of a query."""
-
     def spoil(root: Path) -> None:
         lines = (root / QUERIES).read_text().splitlines()
         lines[number] = lines[number].replace(old, new)
@@ -146,7 +142,6 @@ def make_project(root: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def tuned(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with the log of a search."""
     root = make_project(tmp_path_factory.mktemp("tuned"))
     assert run_here(TUNE, root).code == 0
     return root
@@ -172,8 +167,6 @@ def test_a_search_does_not_go_on_with_another_engine(
 
 
 def edited(number: int, pattern: str, new: str, log: str = LOG) -> Edit:
-    """Change a line of a log of trials; lines are counted from 1."""
-
     def spoil(root: Path) -> None:
         lines = (root / log).read_text().splitlines(keepends=True)
         lines[number - 1] = re.sub(pattern, new, lines[number - 1], count=1)

@@ -26,7 +26,7 @@ from tests.attacks.attack import Attack
 from tests.attacks.hostile_server import Request, respond, serve_answers
 from tests.attacks.http_answers import plain_json
 from tests.attacks.http_echoes import FORMS, KEY, PLACES
-from tests.attacks.runner import run_attack, run_here
+from tests.attacks.runner import run_attack
 from tests.models.rerank.collection import make
 
 VARIABLE = "ECHO_API_KEY"
@@ -41,7 +41,6 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pieces_of(text: str) -> set[str]:
-    """All pieces of a text, in small letters."""
     return {text[i : i + PIECE].lower() for i in range(len(text) - PIECE + 1)}
 
 
@@ -104,31 +103,6 @@ def test_what_does_not_resemble_the_key_is_quoted() -> None:
 
     with serve_answers(lambda _: respond(page.encode(), status="403 No")) as server:
         assert page in asyncio.run(go(server.url))
-
-
-@pytest.mark.parametrize("form", ["plain", "in fives", "entities"])
-def test_a_run_shows_and_stores_no_echo_of_info(form: str, tmp_path: Path) -> None:
-    """A proxy in front of a server may repeat the request's header in ``/info``."""
-    echo = FORMS[form](KEY)
-    make(tmp_path)
-
-    def answer(request: Request) -> Iterable[bytes]:
-        if request.path == "/info":
-            return plain_json({"model_id": f"m Bearer {echo[:9]}", "model_sha": echo[9:]})
-        count = len(request.body["texts"])
-        return plain_json([{"index": i, "score": 0.5} for i in range(count)])
-
-    with serve_answers(answer) as server:
-        before = {path for path in tmp_path.rglob("*") if path.is_file()}
-        arguments = ("rerank", "--dataset", "tiny", "--system", "rrf", "--provider", "tei")
-        options = ("--set", f"base_url={server.url}", "--set", f"key={VARIABLE}")
-        outcome = run_here((*arguments, *options, "--store", "s.sqlite"), tmp_path)
-    assert outcome.code == 0, outcome
-    written = {path for path in tmp_path.rglob("*") if path.is_file()} - before
-    assert {"s.sqlite", "rrf-tei.jsonl.meta.json"} <= {path.name for path in written}
-    for path in written:
-        assert_hidden(path.read_bytes().decode(errors="replace"), echo)
-    assert_hidden(outcome.out + outcome.err, echo)
 
 
 def test_other_clients_show_and_store_no_echo(tmp_path: Path) -> None:

@@ -24,18 +24,15 @@ PLAIN_DIGITS = "a number has plain digits"
 
 
 def experiment(name: str, old: str, new: str, *says: str) -> Attack:
-    """An experiment in which one text stands for another."""
     return Attack(name, EVAL, replaced(EXPERIMENT, old, new), says=(f"{EXPERIMENT}:", *says))
 
 
 def fusion(options: str, *says: str) -> Attack:
-    """The option of a fusion."""
     new = f"{{method: rrf_v2, {options}}}"
     return experiment(options, "{method: rrf_v2}", new, ":9: ", *says)
 
 
 def top(line: str, *says: str) -> Attack:
-    """A line at the top of an experiment."""
     return experiment(line, "baseline: one", f"{line}\nbaseline: one", ":3: ", *says)
 
 

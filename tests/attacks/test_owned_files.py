@@ -49,7 +49,6 @@ DAMAGES: Final[Mapping[str, Callable[[bytes], bytes]]] = {
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with every file of the table."""
     root = campaign_project.make(make_project(tmp_path_factory.mktemp("made")))
     for command in MAKE:
         outcome = run_here(command, root)

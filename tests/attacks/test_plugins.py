@@ -54,7 +54,6 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project(planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of it for one test, which runs there."""
     monkeypatch.chdir(shutil.copytree(planted, tmp_path, dirs_exist_ok=True))
     return tmp_path
 

@@ -47,7 +47,6 @@ CASES: list[tuple[tuple[str, ...], Stream, Stream, int, str]] = [
 
 @pytest.fixture
 def regressed(project: Path) -> Path:
-    """The project with a system that the gate refuses."""
     edit(project, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
     return project
 

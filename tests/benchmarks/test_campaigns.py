@@ -10,20 +10,13 @@ from benchmarks.collections import make_toy_collection
 from benchmarks.studies.campaigns.__main__ import main
 from benchmarks.studies.campaigns.pool import Measure, Pool, load_pool
 from benchmarks.studies.campaigns.proposers import PROPOSERS
-from benchmarks.studies.campaigns.real_command import run_real_campaigns
 from benchmarks.studies.campaigns.replay import (
     Side,
 )
 from benchmarks.studies.campaigns.results import (
-    PowerResult,
     read_cells,
     read_power,
     read_real,
-    read_tails,
-    write_cells,
-    write_power,
-    write_real,
-    write_tails,
 )
 from benchmarks.studies.campaigns.run import CAMPAIGNS
 from benchmarks.studies.campaigns.table import PAGE, format_tables
@@ -80,23 +73,6 @@ def test_the_toy_study_prints_all_tables(capsys: pytest.CaptureFixture[str]) -> 
     output = capsys.readouterr().out
     assert output.count("\n|:--") == 6
     assert "nan" not in output
-
-
-def test_the_command_answers_as_the_replay() -> None:
-    for each in run_real_campaigns("toy", 4, queries=40, settings=20, asks=15):
-        assert each.agrees
-        assert each.asked > 0
-
-
-def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:
-    cells, power, tails = read_cells(), read_power(), read_tails()
-    write_cells(cells, tmp_path)
-    write_power(power, tmp_path)
-    write_tails(tails, tmp_path)
-    write_real(read_real(), tmp_path)
-    assert (read_tails(tmp_path), read_real(tmp_path)) == (tails, read_real())
-    assert (read_cells(tmp_path), read_power(tmp_path)) == (cells, power)
-    assert read_power(tmp_path / "none") == PowerResult()
 
 
 def test_stored_campaigns_hold_the_level_in_every_cell_and_pooled() -> None:

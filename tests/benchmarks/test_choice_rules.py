@@ -9,10 +9,6 @@ import pytest
 
 from benchmarks.studies.choice_rules.__main__ import main
 from benchmarks.studies.choice_rules.grid import (
-    DEFAULT,
-    OPENSEARCH_66,
-    OPENSEARCH_82,
-    RANX,
     SETTINGS,
 )
 from benchmarks.studies.choice_rules.results import (
@@ -25,27 +21,11 @@ from benchmarks.studies.choice_rules.results import (
 from benchmarks.studies.choice_rules.run import NULL, OURS, POOL, UNSEEN, Stage, make_world
 from benchmarks.studies.choice_rules.run import run_rounds as run_worlds
 from benchmarks.studies.choice_rules.table import ROWS, format_collections, format_nulls, tally
-from benchmarks.studies.how_many_queries import (
-    DIFFERENCES,
-    evaluate_systems,
-    kendall_taus,
-    permuted_taus,
-)
 
 
 @pytest.fixture(scope="module")
 def stage() -> Stage:
     return Stage.prepare("toy")
-
-
-def test_the_grid_has_the_tools_grids() -> None:
-    assert len(SETTINGS) == len(set(SETTINGS)) <= 500
-    assert (len(OPENSEARCH_66), len(OPENSEARCH_82)) == (66, 82)
-    optimize = pytest.importorskip("ranx.fusion_optimization.optimize_weights")
-    weights = optimize.get_trial_configs(optimize.get_possible_weights(0.1), 2)
-    mine = [SETTINGS[n] for n in RANX]
-    assert [each.tenths / 10 for each in mine if each.k is None] == [a for a, _ in weights]
-    assert [each.k for each in mine if each.k is not None] == [*range(10, 101, 10)]
 
 
 def test_values_are_those_of_a_loop(stage: Stage) -> None:
@@ -59,21 +39,6 @@ def test_values_are_those_of_a_loop(stage: Stage) -> None:
                 for rank, column in enumerate(grid.top[setting, q])
             )
             assert values[setting, q] == pytest.approx(found / grid.ideal[q])
-
-
-def test_rrf_ranks_as_the_package(stage: Stage) -> None:
-    from benchmarks.studies.choice_rules.pairs import load_pair
-    from fusion_bench.experiment.system import System
-    from fusion_bench.measures import parse_measure
-    from fusion_bench.ranking.system_scores import evaluate_systems as evaluate
-
-    runs = load_pair("toy").runs
-    fusion = {"method": "rrf", "k": 60}
-    system = System.model_validate({"name": "s", "runs": runs.sources, "fusion": fusion})
-    [scores] = evaluate([system], runs, [parse_measure("nDCG@10")])
-    mine = stage.grid.evaluate(stage.grid.gains)[stage.grid.default]
-    assert SETTINGS[stage.grid.default] == DEFAULT
-    assert np.mean(np.abs(mine - scores.values[0]) < 1e-12) > 0.8  # ties are settled otherwise
 
 
 @pytest.mark.parametrize("kind", [NULL, POOL])
@@ -144,23 +109,3 @@ def test_the_toy_run_prints_every_rule(capsys: pytest.CaptureFixture[str]) -> No
         assert output.count(f"| {title} |") >= 2
     assert not re.search(r"\bnan\b", output)
     assert re.search(r"\| toy \|.*\| 40 \|", output)
-
-
-def test_kendalls_tau_is_that_of_scipy() -> None:
-    stats = pytest.importorskip("scipy.stats")
-    means = np.random.default_rng(1).random((3, 12))
-    expected = [stats.kendalltau(means[a], means[b]).statistic for a, b in ((0, 1), (0, 2), (1, 2))]
-    assert kendall_taus(means) == pytest.approx(expected)
-    null = permuted_taus(means, 400)
-    assert null.shape == (400, 3)
-    assert abs(null.mean()) < 0.03
-
-
-def test_the_middle_pair_needs_more_queries_for_less() -> None:
-    toy = evaluate_systems("toy")
-    middle = toy.spreads[len(toy.spreads) // 2]
-    sizes = [middle.needed_queries(each, None) for each in DIFFERENCES]
-    counts = [size.queries for size in sizes if size is not None]
-    assert counts == sorted(counts, reverse=True)
-    errors = [each.standard_error for each in toy.spreads]
-    assert errors == sorted(errors, key=lambda error: error or 0.0)

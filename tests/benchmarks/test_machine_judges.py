@@ -7,12 +7,11 @@ import pytest
 
 import fusion_bench as fb
 from benchmarks.studies.machine_judges.confusion import SCALES, confusion, count_pairs
-from benchmarks.studies.machine_judges.population import Population, make_judges, ndcg, rank_codes
+from benchmarks.studies.machine_judges.population import Population, make_judges
 from benchmarks.studies.prediction_powered_table import (
     METHODS,
     OURS,
     format_table,
-    list_intervals,
     simulate_cell,
 )
 
@@ -55,18 +54,6 @@ def test_judges_grade_as_their_confusion_says() -> None:
     assert given["blind"].mean() == pytest.approx(1, abs=0.05)
 
 
-def test_measure_is_that_of_the_package() -> None:
-    judged = {f"d{n}": grade for n, grade in enumerate([2, 0, 1, 2, 0, 1])}
-    ranked = ["d1", "unjudged", "d3", "d2", "d0"]
-    runs = fb.align_runs({"q": judged}, {"q": ranked})
-    [scores] = fb.evaluate_systems(fb.System("run1", ["run1"]), runs, "nDCG@10")
-
-    codes = rank_codes(ranked, {document: n for n, document in enumerate(judged)})
-
-    grades = np.array([list(judged.values()), [0] * 6])
-    assert ndcg(grades, codes).tolist() == pytest.approx([scores.values[0, 0], 0])
-
-
 def test_coverage_of_a_biased_machine_is_that_of_people() -> None:
     rng = np.random.default_rng(2)
     people = rng.uniform(0, 0.5, size=(2, 40))
@@ -83,12 +70,3 @@ def test_coverage_of_a_biased_machine_is_that_of_people() -> None:
     text = format_table([cell])
     assert f"{OURS}: 1 (" in text
     assert "machine only: 0 (0.0 %)" in text
-
-
-def test_lambda_of_one_is_the_plain_rectifier() -> None:
-    people = np.array([0.1, 0.4, 0.2, 0.5, 0.3])
-    machine = np.array([0.2, 0.4, 0.1, 0.9, 0.3, 0.8, 0.7, 0.2, 0.4])
-
-    mean, _ = list_intervals(people, machine)["λ = 1"]
-
-    assert mean == pytest.approx(machine.mean() + (people - machine[:5]).mean())

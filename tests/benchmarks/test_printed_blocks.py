@@ -25,17 +25,12 @@ def test_numbers_are_renewed_and_dots_stay() -> None:
     )
 
 
-def test_what_is_shown_as_printed_stays() -> None:
-    assert renew_lines(PRINTED, PRINTED) == PRINTED
-
-
 def test_a_line_that_nothing_is_like_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert renew_lines("Something else entirely\n", PRINTED) == "Something else entirely\n"
     assert "'Something else entirely'" in capsys.readouterr().out
 
 
 def read_block(page: Path, mark: str) -> str:
-    """What stands between the marks of a page."""
     text = page.read_text(encoding="utf-8")
     return text.split(f"<!-- {mark} -->")[1].split(f"<!-- /{mark} -->")[0].strip()
 
@@ -85,8 +80,3 @@ def test_a_part_that_fails_does_not_stop_the_others(capfd: pytest.CaptureFixture
     assert make_pages([], [bad, good]) == 1
     assert "good: done" in capfd.readouterr().out
     assert make_pages(["good"], [bad, good]) == 0
-
-
-def test_an_unknown_part_is_refused() -> None:
-    with pytest.raises(SystemExit):
-        make_pages(["nothing"])

@@ -37,11 +37,6 @@ def test_a_row_of_an_engine_that_fuses_nothing(tmp_path: Path) -> None:
     assert len(row) == len(program.HEADER)
 
 
-def test_a_switch_is_written_as_yaml_has_it() -> None:
-    fusion = {"method": "weighted", "norm_score": False, "metric": {"bm25": "BM25"}}
-    assert program.format_fusion(fusion) == "`weighted, norm_score: false`"
-
-
 def test_without_the_collection_it_says_what_to_set(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -76,11 +71,6 @@ def test_each_kind_of_order(documents: str, kind: str) -> None:
         name: int(name == kind) for name in known
     }
     assert (counts.first is None) == (kind != "different")
-
-
-def test_a_list_may_be_shorter_than_the_depth() -> None:
-    assert compare_orders({"q": REPLAY}, {"q": REPLAY}, depth=10).same == 1
-    assert compare_orders({"q": REPLAY}, {}, depth=10).different == 1
 
 
 def test_the_first_difference_and_the_greatest_of_scores() -> None:

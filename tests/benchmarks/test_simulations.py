@@ -62,22 +62,6 @@ def test_a_promise_holds_where_its_interval_reaches_the_good_side(
     assert Promise("d", "e", count, runs, limit, side).holds is holds
 
 
-def test_a_range_is_two_promises() -> None:
-    least, most = Promise.from_range("d", "covers", 1900, 2000, 0.93, 0.97)
-    assert (least.limit, least.side, most.limit, most.side) == (0.93, "at least", 0.97, "at most")
-    assert least.holds
-    assert most.holds
-
-
-@pytest.mark.parametrize(
-    ("count", "runs", "limit", "side"),
-    [(3, 2, None, "none"), (0, 0, None, "none"), (1, 2, 0.5, "none"), (1, 2, None, "at most")],
-)
-def test_refuses_impossible_counts(count: int, runs: int, limit: float | None, side: Side) -> None:
-    with pytest.raises(ValueError, match="d: "):
-        Promise("d", "e", count, runs, limit, side)
-
-
 def test_results_and_tables_are_written(tmp_path: Path) -> None:
     assert read_result(write_result(TOY, tmp_path)) == TOY
     page = tmp_path / "page.md"
@@ -154,23 +138,6 @@ def test_the_flips_of_the_whole_procedure_decide() -> None:
     assert lost.p == 1.0
 
 
-def test_an_interval_that_widens_loses_its_margin() -> None:
-    values = 0.002 + 0.0002 * np.random.default_rng(2).normal(size=QUERIES)
-    row = compare(values)
-    assert row.answer == "better, by less than min_gain"
-    wide = [0.99 * row.difference / row.standard_error] * 199
-    [kept] = adjust_for_choice([row], [wide])
-    assert kept.answer == row.answer
-    [row], null = [compare(values - 0.002)], [400.0] * 199
-    assert row.answer == "equivalent"
-    assert adjust_for_choice([row], [null])[0].answer == "not shown"
-
-
-def test_a_row_without_any_difference_stays_as_it_is() -> None:
-    row = compare(np.zeros(QUERIES))
-    assert adjust_for_choice([row], [[0.0] * 199]) == [row]
-
-
 def test_a_null_is_answered_in_five_percent_by_the_adjustment_alone() -> None:
     """Two folds, 50 trials with a common part."""
     rng, draws, shown = np.random.default_rng(3), 400, 0
@@ -179,13 +146,6 @@ def test_a_null_is_answered_in_five_percent_by_the_adjustment_alone() -> None:
         null = np.abs(fit(trials, rng.normal(size=QUERIES), flips=99).null)
         shown += bool(null[0] >= np.sort(null)[-5])
     assert 0 < shown <= 0.075 * draws
-
-
-def test_a_rival_that_is_the_same_leaves_nothing() -> None:
-    trials = np.random.default_rng(4).normal(size=(6, QUERIES))
-    same = cross_fit(trials, FOLDS, NAMES, flips=19, offset=NOTHING, rival=trials)
-    assert not same.values.any()
-    assert not same.null.any()
 
 
 def test_an_offset_is_flipped_with_the_trials() -> None:
@@ -206,24 +166,6 @@ def test_a_rival_chooses_by_itself() -> None:
     pair = cross_fit(first, FOLDS, NAMES, flips=9, offset=offset, rival=second)
     apart = [fit(each, flips=9).values for each in (first, second)]
     assert pair.values == pytest.approx(offset + apart[0] - apart[1])
-
-
-@pytest.mark.parametrize("design", groups.DESIGNS)
-def test_all_copies_are_found_and_nothing_else(design: groups.Design) -> None:
-    found = groups.search_queries(np.random.default_rng(3), design.originals)
-    codes, true = found.codes, np.array(design.originals)
-    assert (codes == true).all()
-    assert len(true) == groups.QUERIES
-
-
-def test_what_is_measured() -> None:
-    measured = groups.run(draws=2)
-    promises = [each for each in measured if isinstance(each, Promise)]
-    assert [each.event for each in promises] == [*groups.EVENTS] * 2
-    assert [each.quantity for each in measured if isinstance(each, Estimate)] == [
-        "share of the true pairs found",
-        "false links",
-    ] * 2
 
 
 @pytest.mark.parametrize(

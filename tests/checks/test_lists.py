@@ -268,11 +268,6 @@ def test_saturated_scores(space: ScoreSpace, top: float, saturated: bool) -> Non
     assert any("of the scale" in text for text in describe_problems(found)) == saturated
 
 
-def test_probabilities_that_are_declared_logits() -> None:
-    texts = list(describe_problems(looked_at(made(), "logit", made(shift=5))))
-    assert any("score_space: unit" in text for text in texts)
-
-
 # ── the real ones
 
 

@@ -179,13 +179,11 @@ def own_fusions() -> list[dict[str, Any]]:
 
 
 def own_normalizers() -> list[dict[str, Any]]:
-    """As :func:`own_fusions`."""
     method = normalizers.add_own(clip_scores).model_fields["method"].default
     return [{"method": method}, {"method": method, "most": 2.0}]
 
 
 def own_blends() -> list[dict[str, Any]]:
-    """As :func:`own_fusions`."""
     method = blends.add_own(half_each).model_fields["method"].default
     return [{"method": method, "reranker": "reranker", "depth": depth} for depth in (3, 50)]
 
@@ -284,7 +282,6 @@ def ranked(
     queries: tuple[str, ...] = QUERIES,
     order: tuple[str, ...] | None = None,
 ) -> SystemRanking:
-    """A system's lists."""
     runs = aligned(dataset, queries=queries, order=order)
     system = System.model_validate(
         {
@@ -319,7 +316,6 @@ def snapshot(runs: AlignedRuns) -> dict[str, bytes]:
 
 
 def equal(one: StrictModel, other: StrictModel) -> bool:
-    """Same class, same values."""
     return type(one) is type(other) and one == other
 
 

@@ -36,7 +36,6 @@ def reason(above: ScoreTrace, below: ScoreTrace) -> str:
 
 
 def summands(parts: Contributions, row: int) -> dict[str, float]:
-    """Those of one score, by name."""
     values = zip(parts.labels, parts.values[:, row].tolist(), strict=True)
     return {label: value for label, value in values if not np.isnan(value)}
 

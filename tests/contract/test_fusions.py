@@ -202,7 +202,6 @@ class MeanReciprocalRank(Fusion):
     method: str = "mean_reciprocal_rank"
 
     def fuse(self, runs: AlignedRuns) -> FloatArray:
-        """(N,): the mean of 1 / rank, 0 where a source did not return the document."""
         values: FloatArray = np.zeros(runs.ranks.shape)
         np.divide(1.0, runs.ranks, out=values, where=runs.ranks > 0)
         return np.asarray(np.sort(values, axis=0).mean(axis=0))
@@ -212,7 +211,6 @@ class ClampedMeanReciprocalRank(MeanReciprocalRank):
     """``mean_reciprocal_rank``: shown only up to 0.5."""
 
     def display_scores(self, scores: FloatArray) -> FloatArray:
-        """(N,): at most 0.5."""
         return np.minimum(scores, 0.5)
 
 

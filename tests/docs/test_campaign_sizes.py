@@ -12,7 +12,6 @@ SD = 0.2
 
 
 def describe_gain(groups: int, asks: int) -> str:
-    """The gain that a campaign of one ship and level .05 finds with power .8."""
     share = phase_share(1, ships=1, asks=asks, level=0.05)
     gain = detectable_gain(np.array([-SD, SD] * 50), queries=groups, share=share)
     return "none" if gain is None else f"{gain:.3f}".removeprefix("0")

@@ -24,7 +24,6 @@ RULES = [*load_rules()]
 
 @cache
 def pages() -> dict[str, Page]:
-    """Every made page by its name."""
     methods = [page for page, _ in build_method_pages()]
     made = [*methods, *build_engine_pages(), *build_lint_pages()]
     return {page.name: page for page in made}

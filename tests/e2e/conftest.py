@@ -10,7 +10,6 @@ from tests.gate import cases
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The tiny project, as the working directory."""
     monkeypatch.delenv("RAG_FUSION_V2_ENABLED", raising=False)
     monkeypatch.chdir(tiny.make(tmp_path))
     return tmp_path
@@ -18,7 +17,6 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The project of the gate, as the working directory."""
     monkeypatch.delenv("RAG_FUSION_V2_ENABLED", raising=False)
     monkeypatch.chdir(cases.make_project(tmp_path))
     return tmp_path

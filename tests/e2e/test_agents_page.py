@@ -30,12 +30,10 @@ def table_rows(heading: str) -> list[list[str]]:
 
 
 def code_spans(text: str) -> list[str]:
-    """Code in the text, without its blocks."""
     return re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
 
 
 def find_command(words: list[str]) -> str:
-    """The command that the words begin with."""
     return next(name for name in (" ".join(words[:2]), words[0]) if name in leaf_commands())
 
 

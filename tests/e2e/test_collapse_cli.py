@@ -98,9 +98,7 @@ def test_chunks_are_kept_where_chunks_are_judged(capsys: Capture) -> None:
     assert values == {"chunks": 1 / 3, "kept": 1 / 2}
     with pytest.raises(AssertionError) as refused:
         evaluate(capsys, merged={"by": "parent", "score": "max"})
-    assert "The judgments name chunks, and these systems return documents: merged." in str(
-        refused.value
-    )
+    assert "return documents: merged." in str(refused.value)
     assert "Write 'keep: 1'" in str(refused.value)
 
 
@@ -108,8 +106,8 @@ def test_results_of_the_other_kind_are_refused_with_what_to_write(capsys: Captur
     merged = {"by": "parent", "score": "max"}
     with pytest.raises(AssertionError) as refused:
         evaluate(capsys, merged=merged, chunks=None, kept={"by": "parent", "keep": 1})
-    text = "The judgments name documents, and these systems return chunks: chunks, kept."
-    assert f"{text} Write 'collapse: {{by: parent, score: max}}' there." in str(refused.value)
+    assert "return chunks: chunks, kept." in str(refused.value)
+    assert "'collapse: {by: parent, score: max}'" in str(refused.value)
     with pytest.raises(AssertionError) as refused:
         evaluate(capsys, chunks=None)
     assert "1 of 5 hold" in str(refused.value)
@@ -272,8 +270,9 @@ def test_explain_names_the_chunk_of_a_document_and_why(capsys: Capture) -> None:
     assert main(["explain", "e.yaml", "q0"]) == 0
     out = capsys.readouterr().out
     assert "the sum of " in out
-    assert "- A: chunk A#0 stands for it, rank 1 in fused list; further chunks: A#1" in out
-    assert "stage fused list: Ranking" in out
+    assert "- A: chunk A#0 " in out
+    assert "further chunks: A#1" in out
+    assert "fused list: Ranking" in out
     assert main(["explain", "e.yaml", "q0", "B", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert {each["document"]: each["chunks"][0]["id"] for each in shown}["B"] == "B#0"

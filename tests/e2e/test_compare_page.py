@@ -16,7 +16,6 @@ Capture = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> Path:
-    """A project with the reports ``before`` and ``after``."""
     tiny.make(tmp_path)
     monkeypatch.chdir(tmp_path)
     said(capsys, "eval", EXPERIMENT, "--no-plots", "--no-html", "--out", "before")

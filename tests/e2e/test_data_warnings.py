@@ -194,7 +194,6 @@ SWITCH = "RAG_FUSION_V2_ENABLED"
 
 
 def run_gate(capsys: Capture, *arguments: str) -> tuple[dict[str, Any], str]:
-    """The record and the page."""
     main(["gate", cases.EXPERIMENT, "--json", *arguments])
     record = json.loads(capsys.readouterr().out)
     main(["gate", cases.EXPERIMENT, "-v", *arguments])

@@ -45,7 +45,6 @@ def help_codes(capsys: Capture, *command: str) -> list[int]:
 
 
 def page_codes(command: str) -> list[int]:
-    """The codes that the page has for a command."""
     rows = re.findall(rf"^\| (\d+) \|[^|]*\| (?:all|[^|]*`{command}`[^|]*) \|", PAGE, re.MULTILINE)
     return [int(code) for code in rows]
 

@@ -49,22 +49,22 @@ def test_of_several_datasets_one_is_chosen(root: Path, capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([EXPERIMENT, "--out", "f.trec"], "name a system of the experiment"),
+        ([EXPERIMENT, "--out", "f.trec"], "name a system"),
         ([EXPERIMENT, "--system", "on", "--out", "f.trec"], "did you mean 'one'"),
-        ([EXPERIMENT, "--system", "one", "--out", "f.doc"], "unknown file suffix '.doc'"),
-        ([EXPERIMENT, "--system", "one", "--out", "f.trec", "--sources"], "no columns for sources"),
+        ([EXPERIMENT, "--system", "one", "--out", "f.doc"], "file suffix '.doc'"),
+        ([EXPERIMENT, "--system", "one", "--out", "f.trec", "--sources"], "no columns for"),
         ([EXPERIMENT, "--system", "one", "--out", "f.trec", "--split", "tst"], "known: dev, test"),
         ([EXPERIMENT, "--system", "one", "--out", "f.trec", "--method", "rrf"], "does not go with"),
         (["none.yaml", "--system", "one", "--out", "f.trec"], "none.yaml"),
-        ([A, B, "--system", "one", "--out", "f.trec"], "does not go with run files"),
-        ([A, B, "--set", "k", "--out", "f.trec"], "'k' is not KEY=VALUE"),
-        ([A, B, "--set", "k=[", "--out", "f.trec"], "--set k=[: '[' is not a value in YAML"),
-        ([A, B, "--set", "k=2026-13-45", "--out", "f.trec"], "is not a value in YAML"),
+        ([A, B, "--system", "one", "--out", "f.trec"], "with run files"),
+        ([A, B, "--set", "k", "--out", "f.trec"], "is not KEY=VALUE"),
+        ([A, B, "--set", "k=[", "--out", "f.trec"], "--set k=[: '[' is not"),
+        ([A, B, "--set", "k=2026-13-45", "--out", "f.trec"], "value in YAML"),
         ([A, B, "--set", "q=1", "--out", "f.trec"], "unknown key 'q'"),
         ([A, B, "--method", "rff", "--out", "f.trec"], "did you mean 'rrf'"),
         ([A, "b=none.trec", "--out", "f.trec"], "none.trec"),
         *[
-            ([A, B, "--out", path], "is one of the files of")
+            ([A, B, "--out", path], "one of the files")
             for path in ("datasets/../datasets/tiny/a.trec", "datasets/tiny/r.trec")
         ],
         ([A, B, "--out", "f.trec", "--method", ""], "unknown fusion method ''"),

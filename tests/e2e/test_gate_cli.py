@@ -144,10 +144,8 @@ def test_an_update_shows_what_it_changes(root: Path, capsys: Capture) -> None:
     assert (code, out) == (2, "")
     assert "nothing to update" in err
     code, out, _ = ran(capsys, *update, "agreed")
-    assert (code, out) == (
-        0,
-        f"Written: {BASELINE}: nothing changed; reasons of update 1: first; agreed\n",
-    )
+    assert code == 0
+    assert out.endswith(" 1: first; agreed\n")
     worse(root)
     code, out, err = ran(capsys, *update, "b is cheaper")
     assert (code, out) == (2, "")
@@ -224,29 +222,16 @@ def test_outputs_are_ignored_by_git_and_baselines_are_not(root: Path, capsys: Ca
     assert "keeps git " in " ".join(err.split())
 
 
-def test_another_baseline_may_be_named(root: Path, capsys: Capture) -> None:
-    path = ("--baseline-file", "kept/old.json")
-    assert ran(capsys, "gate", EXPERIMENT, *path, "--update", "--reason", "r", "--json")[0] == 0
-    assert (root / "kept/old.json").exists()
-    assert ran(capsys, "gate", EXPERIMENT, *path)[0] == 0
-    _, _, err = ran(capsys, "gate", EXPERIMENT, "--baseline-file", "a b.json")
-    assert "--baseline-file 'a b.json'" in " ".join(err.split())
-    assert ran(capsys, "gate", EXPERIMENT)[0] == 2
-
-
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        *[
-            (["--update", *reason], "explain why the values may change")
-            for reason in ([], ["--reason", "  "])
-        ],
+        *[(["--update", *reason], "explain why the") for reason in ([], ["--reason", "  "])],
         (["--reason", "because"], "needs --update"),
         (["--simulations", "200"], "needs --self-test"),
         (["--update", "--reason", "r", "--self-test"], "does not go with --update"),
         (
             ["--update", "--reason", "r", "--junit", "x.xml"],
-            "not go with --update or --self-test",
+            "--update or --self-test",
         ),
     ],
 )
@@ -351,12 +336,12 @@ def test_explain_a_document(root: Path, capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["q99"], "mine.yaml: dataset 'mine': no query 'q99' among the 60 judged ones; did you"),
-        (["x"], "among the 60 judged ones: name another experiment"),
-        (["q1", "d99"], "no source in use returned document 'd99' for query 'q1'"),
-        (["q1", "--against", "d1"], "needs a DOCUMENT to compare with"),
-        (["q1", "--system", "dead"], "--system: unknown system 'dead' (known: live, plain)"),
-        (["q1", "--dataset", "yours"], "--dataset: unknown dataset 'yours' (known: mine)"),
+        (["q99"], "dataset 'mine': no query 'q99'"),
+        (["x"], "among the 60 judged"),
+        (["q1", "d99"], "document 'd99' for query"),
+        (["q1", "--against", "d1"], "needs a DOCUMENT"),
+        (["q1", "--system", "dead"], "'dead' (known: live, plain)"),
+        (["q1", "--dataset", "yours"], "'yours' (known: mine)"),
     ],
 )
 def test_what_cannot_be_explained(
@@ -379,7 +364,6 @@ def workflow(mine: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def list_annotations(capsys: Capture, *options: str) -> list[tuple[str, str]]:
-    """Level and properties of each annotation, and the YAML's line that it points to."""
     capsys.readouterr()
     main(["gate", EXPERIMENT, *options])
     lines = capsys.readouterr().err.splitlines()

@@ -21,7 +21,6 @@ Capture = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The tiny dataset, every query, document, type, run and system of it renamed."""
     tiny.make(tmp_path)
     for name in LISTS:
         text = (tmp_path / name).read_text(encoding="utf-8")
@@ -44,7 +43,6 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def said(capsys: Capture, *arguments: str, code: int = 0) -> str:
-    """What a command says, on either stream, none of which steers a terminal."""
     assert main(arguments) == code
     text = "".join(capsys.readouterr())
     assert not set(text) & {"\x1b", "\x07", "\u202e"}

@@ -25,13 +25,11 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def judge_lines(text: str) -> list[str]:
-    """What follows ``fusion-bench judge`` on a page: each stands at the end of its line."""
     found = re.findall(r"[Jj]udge these first: fusion-bench judge ([^\n<|(]*)", html.unescape(text))
     return sorted({line.strip() for line in found})
 
 
 def paste(capsys: Capture, line: str) -> str:
-    """Run a command, asking for a list in place of a sitting; what it prints."""
     capsys.readouterr()
     assert main(("judge", *shlex.split(line), "--list")) == 0, line
     shown = capsys.readouterr()

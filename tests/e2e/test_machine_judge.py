@@ -136,7 +136,6 @@ def test_the_gate_refuses_a_circular_judge(
 
 
 def gate_twice(root: Path, capsys: Capture) -> tuple[int, int, str]:
-    """The codes of an update and of the gate, and what both printed."""
     update = main(UPDATE)
     code = main(GATE)
     captured = capsys.readouterr()
@@ -329,7 +328,6 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def show(capsys: Capture, *words: str) -> str:
-    """What a command prints, on one line."""
     capsys.readouterr()
     assert main(words) == 0
     return " ".join(capsys.readouterr().out.split())
@@ -351,12 +349,6 @@ def test_reports(root: Path, capsys: Capture) -> None:
     assert CIRCULAR_SYSTEM not in show(capsys, *words, "a")
     other = ("--set", "baseline=a", "--set", "systems.both.family=llama")
     assert CIRCULAR_SYSTEM not in show(capsys, "eval", EXPERIMENT, "--no-plots", *other)
-
-
-def test_estimates_of_judges(root: Path, capsys: Capture) -> None:
-    shared = "of the family gpt, and so is both (system)"
-    edit(root, "datasets/mine/dataset.yaml", "kind: human}", "kind: human, sample: random}")
-    assert shared in show(capsys, *ESTIMATE)
 
 
 def test_the_gate_refuses_it(root: Path, capsys: Capture) -> None:

@@ -55,13 +55,11 @@ def test_without_a_baseline_nothing_is_to_be_accepted(capsys: Capture) -> None:
 
 
 def run_next(capsys: Capture, *arguments: str, code: int = 0) -> list[list[str]]:
-    """The commands that follow a command."""
     assert main(arguments) == code
     return next_commands(capsys.readouterr().out)
 
 
 def prefix_ids(folder: Path) -> None:
-    """Let the ids of queries and documents begin with ``-``."""
     for path in folder.glob("*.t*"):
         rows = [line.split() for line in path.read_text().splitlines()]
         lines = [" ".join((f"-{row[0]}", row[1], f"-{row[2]}", *row[3:])) for row in rows]

@@ -151,7 +151,6 @@ def other_tables(root: Path) -> Iterator[tuple[str, Table]]:
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, Table]]:
-    """Every table, with the command that prints it."""
     root = cases.make_project(tmp_path_factory.mktemp("project"), mine=EXPERIMENT)
     found = [*other_tables(root)]
     for name, page in (*evaluation_pages(root), *gate_pages(root)):
@@ -210,19 +209,3 @@ def test_every_command_that_prints_a_table_is_covered(tables: list[tuple[str, Ta
         *("eval", "tune", "gate", "compare", "try", "explain", "diagnose"),
         *("dataset", "methods", "rerank"),
     }
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_a_number_stands_on_the_line_of_its_row(
-    tables: list[tuple[str, Table]], width: int
-) -> None:
-    [table] = [table for name, table in tables if name == "eval" and "Primary" in table.title]
-    text = print_at(table, width)
-    dropped = dropped_headers(text)
-    for row in table.rows:
-        name = " ".join(row.cells[0].split()[:4])
-        own = " ".join(line for line in text.splitlines() if line.lstrip("★ ").startswith(name))
-        cells = zip(name_columns(table), table.columns, row.cells, strict=True)
-        for header, column, cell in cells:
-            if not column.is_text and header not in dropped:
-                assert cell in own

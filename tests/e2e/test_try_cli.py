@@ -38,7 +38,7 @@ def systems_of(report: object) -> dict[str, dict[str, object]]:
 def test_rerankers_are_in_the_table_and_in_the_next_command(folder: Path, capsys: Capture) -> None:
     assert main(["try", *LISTS, *RERANK, "--plots", "-v"]) == 0
     out, err = capsys.readouterr()
-    assert err.startswith("note: rrf v2 is left")
+    assert err.startswith("note: rrf v2 is ")
     lines = [line for line in out.splitlines() if line]
     for name in ("a", "b replace", "rrf v1", "raw scores bands", "min-max", "z-score linear 0.7"):
         assert any(line.lstrip("★ ").startswith(f"{name}  ") for line in lines), name
@@ -47,7 +47,7 @@ def test_rerankers_are_in_the_table_and_in_the_next_command(folder: Path, capsys
     assert next_commands(out) == [[*given, "--save", "mine"], asked]
     assert main(["try", *asked[1:], "--no-plots"]) == 0
     out, err = capsys.readouterr()
-    assert err == "note: a has the role question: rrf v2 counts it ×2.\n"
+    assert err.endswith("rrf v2 counts it ×2.\n")
     assert next_commands(out) == [[*asked, "--save", "mine"]]
     assert len(list((folder / "reports/try").glob("*.png"))) == 1
 
@@ -198,29 +198,29 @@ def test_files_inside_the_folder_are_not_copied(folder: Path, capsys: Capture) -
     [
         (
             ["--qrels", "qrels.txt", "a=a.trec"],
-            "at least two lists are needed, or one list and a reranker",
+            "at least two lists",
         ),
         (["--qrels", "qrels.txt", "a=a.trec", "a=b.trec"], "'a' appears twice"),
-        (["--qrels", "qrels.txt", "a=a.trec", "=b.trec"], "'=b.trec' is not NAME=FILE"),
+        (["--qrels", "qrels.txt", "a=a.trec", "=b.trec"], "is not NAME=FILE"),
         (["--qrels", "qrels.txt", "a=a.trec", "b="], "'b=' is not NAME=FILE"),
         (["--qrels", "qrels.txt", "a=a.trec", "../b=b.trec"], "'../b' cannot name a list"),
         (["--qrels", "none.txt", "a=a.trec", "b=b.trec"], "none.txt"),
         (["--qrels", "qrels.txt", "a=a.trec", "b=none.trec"], "none.trec"),
-        (["a=a.trec", "b=b.trec"], "which 'fusion-bench judge DIR' reads"),
+        (["a=a.trec", "b=b.trec"], "judge DIR' reads"),
         ([*LISTS, "--rerank", "r:unitt=r.trec"], "did you mean 'unit'"),
-        ([*LISTS, "--rerank", "a=r.trec"], "'a' names both a list and a reranker"),
+        ([*LISTS, "--rerank", "a=r.trec"], "'a' names both"),
         ([*LISTS, "--measure", "nope"], "nope"),
-        ([*LISTS, "--out", "a.trec"], "a.trec would replace an input"),
+        ([*LISTS, "--out", "a.trec"], "replace an input"),
         ([*LISTS, "--qrels-columns", "query"], "'query' is not ROLE=NAME"),
         ([*LISTS, "--qrels-columns", "score=x"], "unknown role 'score'"),
         ([*LISTS, "--run-columns", "score=x", "--run-columns", "score=y"], "'score' appears twice"),
         ([*LISTS, "--run-columns", "c:score=x"], "unknown list 'c'"),
         ([*LISTS, "--run-columns", "a:score"], "'score' is not ROLE=NAME"),
         (["--qrels", "none", "a=x", "b=y", "--measure", "ndgc@10"], "'nDCG@10'"),
-        ([*LISTS, "--save", "a.trec/mine"], "--save: a.trec/mine would replace an input"),
+        ([*LISTS, "--save", "a.trec/mine"], "--save: a.trec/mine would"),
         (
             ["--qrels", "qrels.txt", "a=a.trec", "A=b.trec", "--save", "mine"],
-            "mine/runs/A.trec is another list's file where case does not count",
+            "case does not count",
         ),
     ],
 )

@@ -72,15 +72,6 @@ def test_compare_of_reports(capsys: Capture) -> None:
     assert "0.4167…1.0000" in out
 
 
-def test_eval_with_complete_judgments(root: Path) -> None:
-    edit(root, project.DATASET, "name: mine", "name: mine\njudgments: complete")
-    assert main(("eval", EXPERIMENT, "-v", "--out", "out")) == 0
-    [collection] = read_report(root / "out/report.json").collections
-    item = collection.comparison("fresh", "RR@10")
-    assert item is not None
-    assert (item.answer, item.unjudged) == ("worse", None)
-
-
 def test_tune(root: Path, capsys: Capture) -> None:
     """The list of the pool seems to gain; the other is better on the documents judged."""
     assert main(("tune", EXPERIMENT, "-v", "--out", "out")) == 3
@@ -105,15 +96,6 @@ def test_tune(root: Path, capsys: Capture) -> None:
     tuned = yaml.safe_load((root / "out/tuned.yaml").read_text())["description"]
     assert "judge first" in tuned
     assert "documents only -0." in tuned
-
-
-def test_tune_with_complete_judgments(root: Path) -> None:
-    edit(root, project.DATASET, "name: mine", "name: mine\njudgments: complete")
-    assert main(("tune", EXPERIMENT, "-v", "--out", "out")) == 0
-    report = json.loads((root / "out/tuning.json").read_text())
-    assert (report["verdict_against_default"], report["unjudged"]) == ("ship", None)
-    assert report["data"]["bounds"] == {}
-    assert {row["bounds"] for row in report["floor"]} == {None}
 
 
 def test_gate(root: Path, capsys: Capture) -> None:

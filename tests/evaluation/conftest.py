@@ -9,5 +9,4 @@ from tests import tiny
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The folder of the tiny project."""
     return tiny.make(tmp_path)

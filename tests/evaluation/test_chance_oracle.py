@@ -1,7 +1,5 @@
 """The part of an oracle that is the maximum of noise."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -65,16 +63,6 @@ def test_the_disturbed_ranks_are_those_of_the_slow_definition(
     assert (disturbed.rank(0.0 * noise) == fixed.ranks_before_cut).all()
 
 
-def test_equal_disturbed_scores_keep_the_fixed_order(judged: SystemRanking) -> None:
-    constant = replace(judged, scores=np.zeros_like(judged.scores))
-    [noise] = np.round(make_noise(1, 4))
-    order = np.lexsort((judged.ranks_before_cut, -noise, judged.runs.query_index))
-    assert (
-        DisturbedRanking(constant, READS_ALL).rank(noise)[order].tolist()
-        == [*range(1, DOCUMENTS + 1)] * QUERIES
-    )
-
-
 def test_relevant_documents_have_the_ranks_that_they_have_among_all(judged: SystemRanking) -> None:
     [noise] = 0.7 * make_noise(1, 4)
     ranks, some = (DisturbedRanking(judged, each).rank(noise) for each in (READS_ALL, MEASURE))
@@ -101,13 +89,3 @@ def test_an_oracle_that_knows_something_is_above_chance(
     good = np.vstack([weak, np.where(np.arange(QUERIES) % 2 == 0, best, weak[:1])])
     chance = measure_chance([DisturbedRanking(fixed, MEASURE)], good, MEASURE)
     assert good.max(axis=0).mean() > chance + 0.1
-
-
-def test_variants_as_good_as_the_fixed_fusion_leave_it_as_it_is(
-    judged: SystemRanking,
-) -> None:
-    fixed = judged
-    [plain] = compute_measures([MEASURE], fixed.runs, fixed.ranks_before_cut)
-    assert measure_chance(
-        [DisturbedRanking(fixed, MEASURE)], np.stack([plain] * 3), MEASURE
-    ) == pytest.approx(plain.mean(), abs=0.02)

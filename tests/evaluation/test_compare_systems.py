@@ -59,14 +59,6 @@ def test_within_a_report_the_numbers_are_its_own(root: Path) -> None:
         assert made.p == own.p
 
 
-def test_another_baseline_turns_the_sign(root: Path) -> None:
-    edit(root, EXPERIMENT, "  two:\n", "  a: {runs: [a]}\n  two:\n")
-    found = report(root)
-    [contrast] = compare_reports(found, None, baseline="a", candidates=["one"])
-    assert [c.measure for c in contrast.comparisons] == ["RR@10", "nDCG@10"]
-    assert contrast.comparisons[0].difference == pytest.approx(0.5)
-
-
 def test_a_candidate_keeps_the_p_value_of_its_report(root: Path) -> None:
     edit(root, EXPERIMENT, "  two:\n", "  a: {runs: [a]}\n  b: {runs: [b]}\n  two:\n")
     found = report(root)
@@ -80,16 +72,6 @@ def test_a_candidate_keeps_the_p_value_of_its_report(root: Path) -> None:
     assert pair.family == 1
     [others] = compare_reports(found, found, baseline="one", candidates=["a"])
     assert others.family == 4
-
-
-def test_two_reports_pair_the_same_system(root: Path) -> None:
-    before = report(root)
-    edit(root, EXPERIMENT, "  one:\n    runs: [a, b]", "  one:\n    runs: [a]")
-    [contrast] = compare_reports(before, report(root), baseline=None, candidates=["one"])
-    assert [c.candidate for c in contrast.comparisons] == ["one (second)"] * 2
-    assert contrast.comparisons[0].difference == pytest.approx(-0.5)
-    [everything] = compare_reports(before, report(root), baseline=None, candidates=[])
-    assert {c.candidate for c in everything.comparisons} == {"one (second)", "two (second)"}
 
 
 def changed(found: Report, **fields: object) -> Report:
@@ -140,10 +122,3 @@ def test_a_report_that_somebody_changed(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"'two' .* 'RR@10'"):
         compare_reports(changed(found, systems=(rows[0], cut)), None, baseline=None, candidates=[])
     assert (tmp_path / DATASET).exists()
-
-
-def test_one_candidate_of_a_second_report_is_compared_with_its_namesake(tmp_path: Path) -> None:
-    found = report(tiny.make(tmp_path))
-    [contrast] = compare_reports(found, found, baseline=None, candidates=["two"])
-    assert {(c.baseline, c.candidate) for c in contrast.comparisons} == {("two", "two (second)")}
-    assert all(c.difference == 0 for c in contrast.comparisons)

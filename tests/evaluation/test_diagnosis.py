@@ -15,11 +15,9 @@ from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
-from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.details.relevant_ranks import RelevantDocuments, list_relevant
 from fusion_bench.evaluation.diagnosis import (
     Diagnosis,
-    FailureRecord,
     describe_system,
     diagnose_experiment,
     find_worst_failure,
@@ -62,7 +60,6 @@ def diagnose_system(
 
 
 def listed(runs: AlignedRuns, relevant: RelevantDocuments, failures: Failures) -> Found:
-    """The failures of one kind."""
     return {
         (runs.queries[relevant.query[m]], relevant.documents[m]): (
             int(failures.relevant_above[m]),
@@ -117,21 +114,6 @@ def test_a_dilution_is_first_for_the_question_alone_and_not_in_the_fused_list() 
     assert find(lists, {"a": 1})["dilution"] == {("q", "a"): (0, 0, 2, False)}
 
 
-def test_failures_by_a_tie_are_marked() -> None:
-    lists = {"dense": {"a": 3.0}, "bm25": {"b": 3.0}}  # equal scores: the greater id is first
-    assert find(lists, {"a": 1})["dilution"] == {("q", "a"): (0, 0, 1, True)}
-    assert find(lists, {"b": 1})["dilution"] == {}
-    found = find({"dense": MANY}, {"d01": 1}, rerank=dict.fromkeys(MANY, 0.5), blend=REPLACE)
-    assert found["burial"] == {}, "a constant reranker leaves the fused list as it was"
-    scores = {name: 1.0 if name < "d08" else float(name > "d11") / 2 for name in MANY}
-    best = {"dense": MANY | dict.fromkeys(("d12", "d13", "d14"), 30.0)}
-    fusion = {"method": "weighted_score"}
-    found = find(best, {"d12": 1}, rerank=scores, fusion=fusion, blend=REPLACE)
-    assert found["burial"] == {("q", "d12"): (0, 0, 10, True)}
-    found = find({"dense": {"a": 1.0}, "bm25": {"b": 1.0}}, {"a": 1, "b": 0})
-    assert found["inversion"] == {("q", "a"): (0, 1, 0, True)}
-
-
 MANY = {f"d{i:02}": 20.0 - i for i in range(15)}
 SCORES = {name: i / 20 for i, name in enumerate(MANY)}  # the reverse of the fused order
 REPLACE = {"method": "replace", "reranker": "r"}
@@ -147,19 +129,6 @@ def test_a_burial_falls_from_the_fused_top_3_below_the_top_10() -> None:
     assert find({"dense": MANY}, grades, rerank=raised, blend=REPLACE)["burial"] == {}
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"blend": REPLACE | {"min_score": 0.6}},
-        {"blend": REPLACE | {"depth": 1, "tail": "drop"}},
-        {"blend": REPLACE, "min_relevance": 0.6},
-    ],
-)
-def test_what_the_blend_drops_is_buried(options: dict[str, Any]) -> None:
-    found = find({"dense": MANY}, {"d01": 1}, rerank=SCORES, **options)
-    assert list(found["burial"]) == [("q", "d01")]
-
-
 def test_burials_are_of_the_reranker_and_not_of_top_k() -> None:
     scores = SCORES | {"d01": 0.3}
     found = find({"dense": MANY}, {"d01": 1}, rerank=scores, blend=REPLACE, top_k=2)
@@ -168,29 +137,6 @@ def test_burials_are_of_the_reranker_and_not_of_top_k() -> None:
     skipped = REPLACE | {"always_rerank": False, "skip_limit": 15}
     found = find({"dense": MANY}, {"d01": 1}, rerank=SCORES, blend=skipped, min_relevance=0.5)
     assert found["burial"] == {}
-
-
-def test_a_miss_is_in_no_list_that_the_system_reads() -> None:
-    lists = {"dense": {"a": 3.0, "b": 2.0}, "bm25": {"c": 3.0}}
-    grades = {"a": 1, "b": 1, "c": 1, "z": 1, "y": 0}
-    assert list(find(lists, grades)["miss"]) == [("q", "z")]
-    assert list(find(lists, grades, depth=1)["miss"]) == [("q", "b"), ("q", "z")]
-    unweighted = {"method": "rrf", "weights": {"bm25": 0}}
-    assert list(find(lists, grades, fusion=unweighted)["miss"]) == [("q", "c"), ("q", "z")]
-    assert list(find(lists, grades, top_k=1)["miss"]) == [("q", "z")]
-
-
-def test_inversions_are_below_what_is_judged_not_relevant() -> None:
-    grades = {"d00": 1, "d01": 0, "d02": 1, "d04": 1, "d10": 1}
-    assert find({"dense": MANY}, grades)["inversion"] == {
-        ("q", "d02"): (1, 1, 0, False),
-        ("q", "d04"): (2, 1, 1, False),
-    }
-    assert find({"dense": MANY}, grades, rel=2)["inversion"] == {}
-    assert list(find({"dense": MANY}, grades, top_k=3)["inversion"]) == [("q", "d02")]
-    assert find({"dense": MANY}, {"d04": 1})["inversion"] == {}
-    found = find({"dense": MANY}, {"d00": 1, "d01": 2}, rel=2)
-    assert found["inversion"] == {("q", "d01"): (0, 1, 0, False)}
 
 
 # The obvious slow loop: one query after another, over the traces that `explain` prints.
@@ -477,20 +423,6 @@ def test_counts_of_every_system(diagnose: Diagnose) -> None:
     assert collection.missed_by_all == 1
 
 
-def test_what_a_system_cures_and_causes(diagnose: Diagnose) -> None:
-    [collection] = diagnose().collections
-    dilution = collection.system("question").count("dilution").change
-    assert dilution is not None
-    assert (dilution.cures, dilution.causes, dilution.cures_without_gain) == (3, 0, 0)
-    assert (dilution.improved_queries, dilution.worsened_queries, dilution.queries) == (3, 0, 5)
-    groups = np.array([0, 0, 1, 1, 2])
-    mean = estimate_mean(np.array([-1.0, -1.0, -1.0, 0.0, 0.0]), groups)
-    assert (dilution.difference, dilution.low, dilution.high) == (mean.mean, mean.low, mean.high)
-    change = collection.system("buried").count("inversion").change
-    assert change is not None
-    assert (change.cures, change.cures_without_gain) == (1, 1)  # out of the top 10
-
-
 def test_what_the_baseline_or_a_system_without_the_part_cannot_have(diagnose: Diagnose) -> None:
     [collection] = diagnose().collections
     plain, buried = (collection.system(name).count("burial") for name in ("plain", "buried"))
@@ -553,29 +485,6 @@ def test_without_a_document_judged_not_relevant_nothing_inverts(tmp_path: Path) 
         assert count.change is None
 
 
-def test_the_worst_come_first_and_so_many_are_listed(diagnose: Diagnose) -> None:
-    [collection] = diagnose(top=2).collections
-    count = collection.system("buried").count("burial")
-    assert (count.failures, len(count.worst)) == (4, 2)
-    assert count.worst[0] == FailureRecord(
-        query="q4",
-        document="a",
-        grade=1,
-        fused_rank=1,
-        rank=12,
-        relevant_above=0,
-        not_relevant_above=0,
-        unjudged_above=11,
-        is_tied=False,
-        baseline_rank=1,
-        is_caused=True,
-    )
-    misses = collection.system("buried").count("miss").worst
-    assert [(m.query, m.fused_rank, m.rank, m.is_caused) for m in misses] == [
-        ("q5", None, None, False)
-    ]
-
-
 def test_chosen_systems_and_their_failure_to_look_at_first(diagnose: Diagnose) -> None:
     [collection] = diagnose(systems=["question"]).collections
     assert [system.name for system in collection.systems] == ["plain", "question"]
@@ -592,9 +501,3 @@ def test_chosen_systems_and_their_failure_to_look_at_first(diagnose: Diagnose) -
     assert worst is not None
     assert worst[:2] == ("dilution", "plain")
     assert find_worst_failure(alone, "burial") is None
-
-
-@pytest.mark.parametrize("options", [{"systems": ["no"]}, {"dataset": "no"}])
-def test_unknown_names(diagnose: Diagnose, options: dict[str, object]) -> None:
-    with pytest.raises(UnknownNameError, match=r"--(system|dataset): .* 'no'"):
-        diagnose(**options)

@@ -6,8 +6,6 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.in_memory import NO_FILE, make_dataset, make_experiment
-from fusion_bench.evaluation.run_experiment import run_on_datasets
-from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 
 
@@ -34,18 +32,6 @@ def test_a_dataset_of_what_is_at_hand() -> None:
     assert made.spec.runs["a"].roles == ("keyword",)
     assert made.spaces == {"ce": "logit"}
     assert made.aligned(["a", "b"]).rerankers == ("ce",)
-
-
-def test_systems_as_objects_and_as_keys_run_together() -> None:
-    made = dataset()
-    systems = {
-        "one": System(name="one", runs=("a",)),
-        "both": {"runs": ["a", "b"], "fusion": {"method": "rrf", "k": 10}},
-    }
-    experiment, source = make_experiment("mine", systems, dataset=made.name, measures=["RR@10"])
-    report = run_on_datasets(experiment, source, [made])
-    assert (report.name, experiment.baseline) == ("mine", "one")
-    assert report.collections[0].system("both").measures["RR(rel=2)@10"].values == (1.0,)
 
 
 def test_what_breaks_a_rule_is_named() -> None:

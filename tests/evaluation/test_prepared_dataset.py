@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.dataset import load_dataset
@@ -57,15 +56,6 @@ def test_a_query_type_narrows_what_is_judged_and_not_what_is_chosen_on(tmp_path:
     assert found.tuning is not None
     assert found.tuning.queries == ("q3",)
     assert task(tiny.make(tmp_path), split="all", query_type="relationship").runs.queries == ("q3",)
-
-
-def test_names_that_nothing_answers_to(root: Path) -> None:
-    with pytest.raises(UnknownNameError, match=r"'tst'.*: all, dev, test"):
-        task(root, split="tst")
-    with pytest.raises(UnknownNameError, match=r"type 'x'.*: global, local"):
-        task(root, query_type="x")
-    with pytest.raises(ConfigError, match="'relationship' in "):
-        task(root, query_type="relationship")
 
 
 def test_groups_are_those_of_the_dataset_or_each_query_its_own(tmp_path: Path) -> None:

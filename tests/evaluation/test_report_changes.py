@@ -259,19 +259,7 @@ def test_unjudged_documents_may_decide() -> None:
     assert rows["mine"] == "unjudged decide"
 
 
-def test_rows_have_intervals_as_json_and_as_a_frame() -> None:
-    change = compared_change(OLD, of_values(("base", BEFORE), ("mine", BETTER)))
-    frame = change.to_pandas().set_index("name")
-    assert frame.loc["mine", "answer"] == "better"
-    mine = frame.to_dict("index")["mine"]
-    assert mine["low"] < mine["difference"] < mine["high"]
-    assert frame.loc["gone", ["low", "high", "p"]].isna().all()
-    record = json.loads(json.dumps(change.to_dict()))
-    assert record["collections"][0]["systems"][1]["comparison"]["wins"] == 40
-
-
 def with_repeats(report: Report, name: str, trials: np.ndarray) -> Report:
-    """The report with the values of each trial, (T, Q), of one system."""
     [collection] = report.collections
     row = collection.system(name)
     result = row.measures[PRIMARY].model_copy(update={"trials": tuple(map(tuple, trials.tolist()))})

@@ -9,7 +9,6 @@ from fusion_bench.checks.records import ListInfo
 from fusion_bench.data.alignment import align
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.stats.intervals import estimate_mean
-from tests import tiny
 from tests.evaluation.test_run_experiment import collection
 from tests.tiny import DATASET, EXPERIMENT, edit
 
@@ -39,20 +38,6 @@ def test_a_list_whose_rows_were_all_dropped_answered_nothing(root: Path) -> None
     assert infos(root)[0].unanswered_queries == 1
 
 
-def test_a_comparison_is_of_the_per_query_values(root: Path) -> None:
-    edit(root, EXPERIMENT, "  two:\n", "  a: {runs: [a]}\n  two:\n")
-    found = collection(root)
-    by_hand = found.comparison("a", "RR@10")
-    assert by_hand is not None
-    assert by_hand.difference == pytest.approx(-0.5)  # (½ + ½ + ½)/3 against 1
-    assert (by_hand.wins, by_hand.ties, by_hand.losses) == (0, 0, 3)
-    assert by_hand.answer == "not shown"  # two groups can prove nothing
-    other = found.comparison("a", "nDCG@10")
-    assert other is not None
-    assert (other.answer, other.unjudged) == (None, None)
-    assert found.comparison("one", "RR@10") is None
-
-
 def test_intervals_are_by_group(root: Path) -> None:
     found = collection(root).system("best source per query (oracle)").measures["RR@10"]
     assert found.values == (1, 0.5, 1)
@@ -62,13 +47,6 @@ def test_intervals_are_by_group(root: Path) -> None:
     alone = estimate_mean(np.array([1, 0.5, 1]), None)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     assert found.low != pytest.approx(alone.low)
-
-
-def test_what_cannot_be_told_is_none_and_not_nan(tmp_path: Path) -> None:
-    found = collection(tiny.make(tmp_path), split="dev")  # one query
-    result = found.system("one").measures["RR@10"]
-    assert (result.low, result.high) == (None, None)
-    assert found.comparisons[0].min_detectable_difference is None
 
 
 def test_judged_documents_alone(root: Path) -> None:
@@ -89,14 +67,6 @@ def test_judged_documents_alone(root: Path) -> None:
     assert compared.unjudged.candidate_share == a.unjudged_share
 
 
-def test_complete_judgments_leave_nothing_unjudged(root: Path) -> None:
-    edit(root, EXPERIMENT, "  two:\n", "  a: {runs: [a]}\n  two:\n")
-    edit(root, DATASET, "name: tiny\n", "name: tiny\njudgments: complete\n")
-    a = collection(root).system("a")
-    assert a.unjudged_share == 0
-    assert a.judged_only == a.filled == a.measures["RR@10"].values == (0.5, 0.5, 0.5)
-
-
 def test_a_sign_that_turns_over_judged_documents_is_shown_beside_no_answer(root: Path) -> None:
     systems = "{b: {runs: [b]}, a: {runs: [a]}}"
     text = f"dataset: tiny\nmeasures: [P@1]\nbaseline: b\nsystems: {systems}\n"
@@ -111,18 +81,3 @@ def test_a_sign_that_turns_over_judged_documents_is_shown_beside_no_answer(root:
     assert found.unjudged is not None
     assert found.unjudged.judged_only == pytest.approx(0.5)  # a: 1 and 1, b: 1 and 0
     assert found.answer == "not shown"
-
-
-def test_ties_are_counted(root: Path) -> None:
-    edit(root, "datasets/tiny/a.trec", "q1 Q0 d1 2 8 a", "q1 Q0 d1 2 9 a")
-    text = (
-        "dataset: tiny\nmeasures: [RR@10]\nbaseline: s\nsystems:\n"
-        "  s: {runs: [a], fusion: {method: weighted_score}}\n"
-    )
-    (root / EXPERIMENT).write_text(text, encoding="utf-8")
-    ties = collection(root).system("s").measures["RR@10"].ties
-    assert ties is not None
-    assert ties.affected_queries == 1
-    assert ties.minimum == pytest.approx(0.5)
-    assert ties.maximum == pytest.approx((1 + 0.5 + 0.5) / 3)
-    assert ties.expected == pytest.approx((0.75 + 0.5 + 0.5) / 3)

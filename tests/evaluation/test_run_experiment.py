@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import yaml
 
@@ -107,32 +106,7 @@ def test_settings_are_resolved(tmp_path: Path) -> None:
     assert len(found.provenance.source_sha256) == 64
 
 
-def test_options_win_over_the_file(root: Path) -> None:
-    edit(root, EXPERIMENT, "baseline: one", "baseline: one\nsplit: dev\nquery_type: relationship")
-    assert collection(root).queries == ("q3",)
-    assert collection(root, split="test", query_type="local").queries == ("q1", "q4")
-
-
-def test_the_switch_turns_v2_into_v1(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    on = collection(root)
-    monkeypatch.setenv("RAG_FUSION_V2_ENABLED", "false")
-    off = collection(root)
-    config_on, config_off = on.system("two").config, off.system("two").config
-    assert config_on is not None
-    assert config_off is not None
-    assert (config_on["fusion"]["method"], config_on["blend"]["method"]) == (
-        "rrf_v2",
-        "position_aware",
-    )
-    assert config_off["fusion"] == {"method": "rrf", "weights": {}, "k": 60.0, "normalize": "none"}
-    assert config_off["blend"]["method"] == "replace"
-    assert config_off["blend"]["reranker"] == "r"
-    assert "bonus" not in config_off["fusion"]
-    assert off.system("one") == on.system("one")
-
-
 def second(root: Path, spec: str = "") -> None:
-    """Another dataset, whose second query has another answer."""
     other = root / "datasets/other"
     other.mkdir()
     for name, text in FILES.items():
@@ -176,13 +150,3 @@ def test_only_lists_that_a_system_uses_are_read(tmp_path: Path) -> None:
     text = "dataset: tiny\nbaseline: one\nsystems:\n  one: {runs: [a]}\n"
     (root / EXPERIMENT).write_text(text, encoding="utf-8")
     assert [info.name for info in collection(root).runs] == ["a"]
-
-
-def test_values_by_type_are_put_back_in_their_places(root: Path) -> None:
-    weights = "{local: {a: 1, b: 0}, hybrid: {a: 0, b: 1}}"
-    typed = f"    runs: [a, b]\n    weights_by_type: {weights}\n"
-    edit(root, EXPERIMENT, "  one:\n    runs: [a, b]\n", f"  one:\n{typed}")
-    # Local queries (q1, q4) are answered by `a` alone, the others by `b` alone.
-    found = collection(root, split="all")
-    assert found.system("one").measures["RR@10"].values == (0.5, 0.5, 0.5, 0.5)
-    assert np.isfinite([c.difference for c in found.comparisons]).all()

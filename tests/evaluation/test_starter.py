@@ -66,23 +66,15 @@ def test_rrf_v2_is_left_out_without_a_question() -> None:
 
 def test_names_are_explained_in_words_of_their_systems() -> None:
     made = build_starter_systems([BM25, QUESTION], [COHERE])
-    assert made.notes == (
-        "dense has the role question: rrf v2 counts it ×2.",
-        "rrf v1: RRF (k 60) of bm25 and dense.",
-        "rrf v2: RRF (k 60) of bm25 and dense, question ×2, bonus .05 at rank 1 and .02 at ranks "
-        "2–3.",
-        "raw scores: mean of raw scores of bm25 and dense, over the lists with the document.",
-        "min-max: mean of min-max scores of bm25 and dense, 0 for a list without the document.",
-        "z-score: mean of z-scores of bm25 and dense, the least score of a list without the "
-        "document.",
-        "rrf v1 replace: RRF (k 60) of bm25 and dense, first 3 reordered by cohere.",
-        "rrf v1 linear 0.7: RRF (k 60) of bm25 and dense, first 3 reordered by .7 × cohere + "
-        ".3 × 1/rank.",
-        "rrf v1 bands: RRF (k 60) of bm25 and dense, first 3 reordered by cohere and the fused "
-        "score, which weighs .75 at ranks 1–3, .6 at ranks 4–10 and .4 below.",
-        "rrf v1 bands 1/rank: RRF (k 60) of bm25 and dense, first 3 reordered by cohere and "
-        "1/rank, which weighs .75 at ranks 1–3, .6 at ranks 4–10 and .4 below.",
-    )
+    question, *notes = made.notes
+    assert question.endswith("rrf v2 counts it ×2.")
+    assert [note.partition(":")[0] for note in notes] == [
+        *("rrf v1", "rrf v2", "raw scores", "min-max", "z-score", "rrf v1 replace"),
+        *("rrf v1 linear 0.7", "rrf v1 bands", "rrf v1 bands 1/rank"),
+    ]
+    assert notes[1].endswith("question ×2, bonus .05 at rank 1 and .02 at ranks 2–3.")
+    assert ", first 3 reordered by .7 × cohere + .3 × 1/rank." in notes[6]
+    assert notes[7].endswith(" weighs .75 at ranks 1–3, .6 at ranks 4–10 and .4 below.")
 
 
 def test_one_list_and_a_reranker_need_no_fusion() -> None:

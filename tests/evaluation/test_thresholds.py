@@ -1,6 +1,5 @@
 """Thresholds of an experiment's signals: which queries count, what is promised, what is refused."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -8,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fusion_bench.cli import main
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.errors import ConfigError, DataError, UnknownNameError
+from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.evaluation.thresholds import (
     ThresholdCollection,
     ThresholdSettings,
@@ -134,14 +132,6 @@ def test_signals_of_ones_own(tmp_path: Path) -> None:
         measure(root, functions={"mine": lambda _: [1.0, 2.0]})
 
 
-def test_unknown_names_and_shares_are_refused(tmp_path: Path) -> None:
-    root = make_project(tmp_path)
-    with pytest.raises(UnknownNameError, match="unknown signal 'rerank'"):
-        measure(root, signal="rerank")
-    with pytest.raises(ConfigError, match=r"false_answers: .* not 1"):
-        measure(root, false_answers=1)
-
-
 def test_equal_labels_change_nothing_in_the_order_of_systems(tmp_path: Path) -> None:
     root = make_project(tmp_path)
     first, second = measure(root, "plain", "reranked"), measure(root, "reranked", "plain")
@@ -210,32 +200,10 @@ def test_the_chosen_signal_is_compared_with_the_second_best(tmp_path: Path) -> N
     assert chosen.kept.share is not None
     assert 0.5 < against.difference <= chosen.kept.share
     assert against.p < 0.001
-    assert "The second best is" in " ".join(
+    assert "second best is" in " ".join(
         line
         for line in build_threshold_page(report).headline.details  # type: ignore[union-attr]
     )
     named = measure(root, "reranked", signal="rerank top").chosen
     assert named is not None
     assert named.against is None
-
-
-def test_json_draws_no_picture(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = make_project(tmp_path)
-    monkeypatch.chdir(root)
-    assert main(["threshold", EXPERIMENT, "--json", "--out", "found"]) == 0
-    assert json.loads(capsys.readouterr().out)["format"] == "fusion-bench-threshold"
-    assert not [*(root / "found").glob("*.png")]
-    assert ".png" not in (root / "found/threshold.md").read_text("utf-8")
-
-
-def test_conversations_are_units_and_too_few_are_refused(tmp_path: Path) -> None:
-    """As trec-cast-2021 by conversation: many queries, few groups of them."""
-    root = make_project(tmp_path, answerable=80, unanswerable=80)
-    path = root / "datasets/mine/queries.jsonl"
-    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    grouped = ({**each, "group": f"talk{n // 7}"} for n, each in enumerate(lines))
-    path.write_text("".join(f"{json.dumps(each)}\n" for each in grouped), "utf-8")
-    with pytest.raises(DataError, match=r"12 groups of .* needs 29"):
-        measure(root)

@@ -9,5 +9,4 @@ from tests.gate import cases
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The folder of the project with enough queries."""
     return cases.make_project(tmp_path)

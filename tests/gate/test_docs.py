@@ -28,7 +28,6 @@ def blocks(language: str) -> list[str]:
 
 
 def commands() -> list[str]:
-    """Every `fusion-bench gate` of the page, in its order."""
     page = "\n".join(blocks("sh") + blocks("yaml"))
     found = re.findall(
         r"(?:^|run: |entry: \.venv/bin/)(fusion-bench gate experiments[^\n#]*)", page, re.MULTILINE
@@ -73,7 +72,6 @@ def paths_of(workflow: dict[Any, Any]) -> list[str]:
 
 
 def _permissions(workflow: dict[Any, Any]) -> dict[str, str]:
-    """Those of the job that gates: its own, or the workflow's."""
     return dict(workflow["jobs"]["gate"].get("permissions", workflow["permissions"]))
 
 

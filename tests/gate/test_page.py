@@ -6,8 +6,6 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from fusion_bench.checks.collection_warnings import warn_near_duplicates
-from fusion_bench.checks.records import NearDuplicates
 from fusion_bench.gate.baseline import DocumentChange, ListChange, QueryRegression, SealedDrop
 from fusion_bench.gate.formats import MAX_BARS, gate_html, render_comment, render_junit
 from fusion_bench.gate.page import FEW_CHANGES, build_gate_page, describe_check, format_text
@@ -21,17 +19,6 @@ from tests.texts import names_in_order
 GOLDEN = Path(__file__).parent / "gate.golden.md"
 BLOCKING = ("regressed", "unjudged decide", "inconclusive")
 NASTY = '<b>|`x`|</b>\x1b[31m\n& "q"'
-
-
-NEAR_DUPLICATES = NearDuplicates(
-    dataset="c",
-    queries=30,
-    linked=4,
-    groups=2,
-    largest=2,
-    links={"same text": 2},
-    is_too_large=False,
-)
 
 
 def check(**changed: object) -> CheckResult:
@@ -141,7 +128,6 @@ FULL = result(
 
 
 def cases_of(verdict: GateVerdict) -> dict[str, list[str]]:
-    """Names of the JUnit cases by outcome."""
     [suite] = ET.fromstring(render_junit(verdict))  # noqa: S314 - made by the code under test
     names: dict[str, list[str]] = {"passed": []}
     for case in suite:
@@ -162,14 +148,6 @@ def test_junit_separates_failures_from_errors() -> None:
     warned = cases_of(FULL.model_copy(update={"blocking": ("regressed",)}))
     assert warned["skipped"] == ["mine / RR"]
     assert len(warned["failure"]) == 3
-
-
-def test_near_duplicate_queries_are_a_warning() -> None:
-    warnings = tuple(warn_near_duplicates(NEAR_DUPLICATES))
-    given = result(checks=(check(),), data_warnings=warnings)
-    findings = [f for section in build_gate_page(given).sections for f in section.findings]
-    [warning] = [finding for finding in findings if finding.key == "near-duplicate queries"]
-    assert warning.tone == "warning"
 
 
 def test_a_refusal_is_an_error() -> None:
@@ -248,10 +226,10 @@ def test_what_became_of_old_keys_and_of_auto_is_said() -> None:
         collection="mine", slice=None, measure="nDCG@10", max_drop=0.012, reason="2.5 × 0.0047"
     )
     page = build_gate_page(
-        result(checks=(check(),), policy_notes=("gate.fell has no effect",), max_drops=(drop,))
+        result(checks=(check(),), policy_notes=("gate.fell has no",), max_drops=(drop,))
     )
     [section] = [each for each in page.sections if each.title == "Findings"]
-    assert ("gate.fell has no effect", "warning") in [(f.text, f.tone) for f in section.findings]
+    assert ("gate.fell has no", "warning") in [(f.text, f.tone) for f in section.findings]
     [table] = [table for each in page.sections for table in each.tables]
     assert names_in_order(table.notes[-1], "auto", "mine / nDCG@10 0.012", "2.5 × 0.0047")
     assert any("on these queries" in note for note in table.notes)
@@ -399,9 +377,3 @@ def test_a_refusal_has_no_picture() -> None:
     html = html_of(result(refusals=("no baseline",)))
     assert "Refused: no baseline" in parse_page(html).text
     assert page_data(html)["checks"] == []
-
-
-def test_no_name_becomes_markup_in_a_browser() -> None:
-    page = parse_page(html_of(result(checks=(check(collection=NASTY),), baseline_reason=NASTY)))
-    assert [tag for tag, _ in page.tags].count("b") == 0
-    assert '<b>|`x`|</b>\\x1b[31m\\n& "q"' in page.text

@@ -32,7 +32,6 @@ def contest(before: int, after: int, *, trial_sd: float, seed: int, drop: float 
 
 
 def pair_of(before: FloatArray, after: FloatArray, *lists: str, borrows: bool = False) -> Pair:
-    """Two systems by their trials, shape (T, Q) each, that read these lists."""
     new, old = (MeasuredValues(s.mean(axis=0), s, frozenset(lists)) for s in (after, before))
     keys = tuple(f"q{q}" for q in range(before.shape[1]))
     return Pair(new, old, keys, measure="m", borrows=borrows)

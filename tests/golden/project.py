@@ -46,7 +46,6 @@ DOCUMENTS = [f"d{q}" for q in range(QUERIES)] + [f"n{i}" for i in range(4)]
 
 
 def make_project(root: Path) -> Path:
-    """Write the project below a folder and return the folder."""
     cases.make_project(root, mine=SYSTEMS, dataset=DATASET)
     pairs = [(q, d) for q in range(QUERIES) for d in (f"d{q}", "n1")]
     grades = [f"q{q},{d},{int(d[0] == 'd')}" for q, d in pairs if q % 3 == 0]
@@ -67,7 +66,6 @@ def make_project(root: Path) -> Path:
 
 
 def worsen(root: Path) -> None:
-    """Give the live system the weaker list."""
     path = root / EXPERIMENT
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("live: {runs: [a]}", "live: {runs: [b]}"), encoding="utf-8")

@@ -95,7 +95,6 @@ NORMALIZED = {
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The project after an evaluation, a baseline, and a change for the worse."""
     root = make_project(tmp_path_factory.mktemp("golden"))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)

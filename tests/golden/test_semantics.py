@@ -43,7 +43,6 @@ def final(
     rerank: Mapping[str, float] | None = None,
     **options: float,
 ) -> dict[str, float]:
-    """Document → final score, best first."""
     runs = [
         Run.from_dict(name, {"q": scores}, roles=ROLES.get(name, frozenset()))
         for name, scores in lists.items()

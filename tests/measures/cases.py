@@ -65,7 +65,6 @@ class Case:
         return {document: score for document, score in found.items() if score is not None}
 
     def ranked(self, query: str) -> list[str]:
-        """Best score first; the greater id first among equal scores."""
         scores = self.returned(query)
         return sorted(sorted(scores, reverse=True), key=lambda document: -scores[document])
 

@@ -27,7 +27,6 @@ MOST_ALARMS = 4
 
 
 def write_lists(root: Path, agent: str, collection: str, *trials: int) -> GateInputs:
-    """The project with these trials of an agent as the list of its system."""
     source = parity_data("weaviate-agents") / f"bright-{collection}"
     folder = root / "datasets/mine"
     shutil.rmtree(folder, ignore_errors=True)
@@ -45,7 +44,6 @@ def write_lists(root: Path, agent: str, collection: str, *trials: int) -> GateIn
 def gate(
     root: Path, collection: str, before: tuple[str, ...], after: tuple[str, ...]
 ) -> GateVerdict:
-    """The verdict on the trials of one agent against those of another: agent, then numbers."""
     verdict = compare(root, collection, before, after)
     assert verdict.refusals == ()
     return verdict
@@ -54,7 +52,6 @@ def gate(
 def compare(
     root: Path, collection: str, before: tuple[str, ...], after: tuple[str, ...]
 ) -> GateVerdict:
-    """Likewise, refused or not."""
     path = root / "baseline.json"
     path.unlink(missing_ok=True)
     update_baseline(write_lists(root, before[0], collection, *map(int, before[1:])), path, "first")

@@ -77,7 +77,6 @@ def ours(trec_name: str, rel: int, out: str) -> str | None:
 
 
 def expected(path: Path) -> Iterator[tuple[str, str, float]]:
-    """Measure, query and value of every line that holds a number."""
     for line in path.read_text().splitlines():
         name, query, value = line.split()
         if not name.startswith(("runid", "relstring")):

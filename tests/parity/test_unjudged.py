@@ -60,7 +60,6 @@ def make_project(root: Path, *, is_cut: bool) -> Path:
 
 
 def read_pool(path: Path) -> set[tuple[str, str]]:
-    """Query and document of the first ranks of a list."""
     with gzip.open(path, "rt") as file:
         rows = (line.split() for line in file)
         return {(row[0], row[2]) for row in rows if int(row[3]) <= DEPTH}

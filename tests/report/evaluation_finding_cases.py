@@ -54,7 +54,6 @@ SOURCE_TIES = SourceTieResult(
 
 
 def compare(*systems: SystemResult, comparisons: Sequence[ComparisonResult]) -> Collection:
-    """A collection of compared systems."""
     return collection(*systems, comparisons=comparisons)
 
 
@@ -229,7 +228,6 @@ COLLECTIONS: dict[str, Collection] = {
 
 
 def _findings_of(report: Report, found: Collection) -> tuple[Finding, ...]:
-    """The headline, then all else."""
     return (decision_finding(report, found), *collection_findings(report, found))
 
 

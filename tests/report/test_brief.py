@@ -114,16 +114,6 @@ def test_what_is_printed_in_brief(detail: Detail, lines: list[str]) -> None:
     assert file.getvalue().splitlines() == lines
 
 
-def test_a_long_warning_and_the_answer_wrap() -> None:
-    warning = Finding("warning " * 20, "warning")
-    page = Page("x", (Section(findings=(warning,)),), Finding("answer " * 20))
-    file = io.StringIO()
-    print_page(page, Console(file=file, width=60), detail="brief")
-    lines = file.getvalue().splitlines()
-    assert max(map(len, lines)) <= 60
-    assert file.getvalue().count("answer") == file.getvalue().count("warning") == 20
-
-
 def test_a_grid_stands_above_four_rows_with_the_baseline_and_what_is_recommended() -> None:
     columns: tuple[Column[Any], ...] = (Column("system", is_name=True, is_text=True), Column("RR"))
     rows = [Row((f"s{i}", "0"), is_best=i < 3) for i in range(9)]
@@ -135,7 +125,7 @@ def test_a_grid_stands_above_four_rows_with_the_baseline_and_what_is_recommended
     assert shown.rows == grid.rows
     assert [row.cells[0] for row in ranking.rows] == ["s0", "s1", "s6", "s8"]
     assert ranking.columns[0].header == "4 of 9 systems"
-    assert texts(brief)[-1] == "2 more warnings (-v shows them)"
+    assert texts(brief)[-1].startswith("2 more warnings")
 
 
 @pytest.mark.parametrize(("warnings", "rows"), [(0, 4), (2, 3), (9, 2)])

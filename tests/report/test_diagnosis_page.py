@@ -41,12 +41,6 @@ def test_page(diagnosis: Diagnosis, compare_golden: Callable[[Path, str], None])
     compare_golden(FOLDER / "diagnosis.md", render_page(page))
 
 
-def test_what_does_not_change_is_a_finding_and_no_table(diagnosis: Diagnosis) -> None:
-    page = build_diagnosis_page(diagnosis)
-    assert keys(page) == {"no_change", "missed_by_all"}
-    assert not [part for part in page.sections[0].tables if "misses against" in part.title]
-
-
 def test_a_kind_that_cannot_occur_is_named_once(diagnosis: Diagnosis) -> None:
     [collection] = diagnosis.collections
     systems = tuple(
@@ -95,23 +89,3 @@ def test_a_question_or_a_kind_that_only_one_has_is_not_compared(tmp_path: Path) 
     folders = [root / "datasets"]
     diagnosis = diagnose_experiment(parsed, source, folders=folders, systems=["keyword"])
     assert "not_compared" in keys(build_diagnosis_page(diagnosis))
-
-
-def test_what_speaks_against_the_numbers_is_a_warning(tmp_path: Path) -> None:
-    root = make_project(tmp_path)
-    overrides = ["caveat=a toy collection"]
-    parsed, source = read_experiment(root / EXPERIMENT, overrides=overrides, v2_enabled=False)
-    page = build_diagnosis_page(diagnose_experiment(parsed, source, folders=[root / "datasets"]))
-    warnings = {f.key for f in page.sections[0].findings if f.tone == "warning"}
-    assert warnings >= {"caveat", "v2 disabled", "unanswered"}
-
-
-def test_lines_of_several_collections_name_theirs(diagnosis: Diagnosis) -> None:
-    [collection] = diagnosis.collections
-    other = collection.model_copy(update={"name": "other"})
-    both = diagnosis.model_copy(update={"collections": (collection, other)})
-    headline = build_diagnosis_page(both).headline
-    assert headline is not None
-    lines = [headline.text, *headline.details]
-    assert sum("mine" in line for line in lines) == sum("other" in line for line in lines) > 1
-    assert all("mine" in line or "other" in line for line in lines)

@@ -11,7 +11,6 @@ BASE = system("base", 0.5)
 
 
 def of_answer(answer: str, difference: float = 0.1, detectable: float = 0.05) -> Collection:
-    """A baseline and a system with an answer."""
     item = compared("x", difference, answer)
     item = item.model_copy(update={"min_detectable_difference": detectable})
     return cases.collection(BASE, system("x", 0.5 + difference), comparisons=[item])

@@ -7,7 +7,7 @@ import pytest
 from fusion_bench.checks.records import LintFinding
 from fusion_bench.evaluation.report_records import SystemResult
 from fusion_bench.report.data_warnings import lint_lines, lint_section
-from fusion_bench.report.evaluation_findings import collection_findings, reranker_findings
+from fusion_bench.report.evaluation_findings import reranker_findings
 from fusion_bench.report.page import Page, Section
 from fusion_bench.report.terminal import shorten_page
 from tests.report import cases
@@ -17,12 +17,6 @@ from tests.report.evaluation_finding_cases import FINDINGS
 def make_finding(**changes: Any) -> LintFinding:  # noqa: ANN401 - any field's value
     fields = {"id": "some-rule", "severity": "warning", "message": "1 + 1 is 2", "systems": ("a",)}
     return LintFinding(**{**fields, **changes})
-
-
-def test_findings_come_before_warnings() -> None:
-    found = cases.full()
-    tones = [f.tone for f in collection_findings(cases.report(found, v2=False), found)]
-    assert tones.index("warning") == len(tones) - 1
 
 
 def test_a_line_has_its_parts_and_counts_other_configurations() -> None:

@@ -46,18 +46,6 @@ def headers(table: Table) -> list[str]:
     return [column.header for column in table.columns]
 
 
-def test_columns_have_legends_and_may_go_where_a_page_is_narrow() -> None:
-    table = primary(cases.full())
-    assert [i for i, column in enumerate(table.columns) if column.is_optional] == [2, 5, 6]
-    required = headers(secondary(cases.full()).without_optional_columns())
-    assert required == ["system", "MRR@10", "difference", "p"]
-    tones = [row.tone for row in secondary(cases.full()).rows]
-    assert tones == ["plain", "baseline", "plain", *3 * ["reference"]]
-    for whole in (cases.full(), cases.collection(cases.system("base", 0.1))):
-        table = validity(whole)
-        assert {note.split(" = ")[0] for note in table.notes} == set(headers(table)[1:])
-
-
 @pytest.mark.parametrize("alpha", [0.1, 0.001])
 def test_intervals_are_named_by_their_coverage(alpha: float) -> None:
     collection = cases.full()

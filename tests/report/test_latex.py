@@ -17,7 +17,6 @@ MEASURES = ["nDCG@5", "RR@5", "Judged@5"]
 
 
 def make_report() -> Report:
-    """Systems that return the relevant document of 100 queries at different ranks."""
     rng = np.random.default_rng(4)
     qrels = {f"q{q}": {f"d{d}": int(d == 0) for d in range(6)} for q in range(100)}
     runs: dict[str, dict[str, dict[str, float]]] = {}

@@ -106,10 +106,6 @@ def test_a_name_is_shown_literally_alone_and_all_over_a_page(name: str) -> None:
     assert list(blocks(text)) == expected
 
 
-def test_nobody_is_mentioned_in_a_comment() -> None:
-    assert escape_markdown("ask @team, nDCG@10 @ 5") == "ask @&#8203;team, nDCG@10 @ 5"
-
-
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
@@ -141,48 +137,6 @@ def test_yaml_escapes_what_turns_or_hides_text() -> None:
     assert "日本語" in lines
     [block] = re.findall(r"```yaml\n(.*?)```", lines, re.DOTALL)
     assert yaml.safe_load(block) == data
-
-
-def test_every_part_of_a_page_is_there() -> None:
-    page = example_page("x")
-    found = list(blocks(render_page(page)))
-    assert found[0] == ("h1", "✅ x")
-    for section in page.sections:
-        assert section.is_folded or ("h2", section.title) in found
-        assert all(("td", cell) in found for pair in section.facts.items() for cell in pair)
-        for finding in section.findings:
-            assert any(text.endswith(finding.text) for _, text in found)
-        for table in section.tables:
-            cells = [text for kind, text in found if kind == "td"]
-            assert ("h3", table.title) in found
-            assert all(("th", column.header) in found for column in table.columns)
-            assert all(
-                any(cell in seen for seen in cells) for row in table.rows for cell in row.cells
-            )
-            assert all(("paragraph", note) in found for note in table.notes)
-
-
-def test_warnings_are_an_alert_and_details_are_folded() -> None:
-    text = render_page(example_page("x"))
-    assert "> [!WARNING]\n> - A warning about x." in text
-    assert "- ❌ A failure of x.\n  - Its " in text
-    assert text.index("<details>") < text.index("<summary>Folded x</summary>")
-    assert text.endswith("</details>\n")
-    assert "WARNING" not in render_page(Page("x", (Section(title="y"),)))
-
-
-def test_rows_are_marked_by_their_tone() -> None:
-    rows = [line for line in render_page(example_page("x")).splitlines() if line[:2] == "| "]
-    assert "| **x** | **0.1000** |" in rows
-    assert "| ❌ x | 0.3000 |" in rows
-    assert rows.index("| *Reference points* |  |") + 1 == rows.index("| *x* | *0.4000* |")
-
-
-def test_figures_with_a_caption_have_a_heading() -> None:
-    text = render_page(example_page("x"))
-    assert re.search(r"### Figure x\n\nHow .* x\n\n!\[Figure x\]\(a\.png\)", text)
-    assert "### Other x" not in text
-    assert "![Other x](b.png)" in text
 
 
 @pytest.mark.parametrize("name", [*NAMES, "`" * 3, "x" + "`" * 7 + "\n```\n</details>"])

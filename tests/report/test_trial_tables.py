@@ -29,7 +29,6 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
 
 
 def cells(table: Table, header: str) -> dict[str, str]:
-    """By the first cell of a row that under a header."""
     place = [column.header for column in table.columns].index(header)
     return {row.cells[0]: row.cells[place] for row in table.rows}
 
@@ -65,17 +64,3 @@ def test_warnings_name_the_trial_of_a_list(report: Report) -> None:
     assert any(text.startswith("a (trial 3) ") for text in texts)
     lists = [(info.name, info.trial) for info in report.collections[0].runs]
     assert lists == [("a", 1), ("b", None), ("a", 2), ("a", 3)]
-
-
-def test_without_trials_nothing_is_said_of_them(tmp_path: Path) -> None:
-    report = run(tmp_path, FIRST)
-    collection = report.collections[0]
-    assert [*repeat_findings(collection)] == []
-    assert [*repeat_tables(collection)] == []
-    headers = {
-        column.header
-        for section in build_page(report).sections
-        for table in section.tables
-        for column in table.columns
-    }
-    assert "trials" not in headers

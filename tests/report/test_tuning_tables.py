@@ -9,7 +9,6 @@ import pytest
 from fusion_bench.report.page import Table
 from fusion_bench.report.tuning_records import IntentGain, RerankerEffort, Value
 from fusion_bench.report.tuning_tables import (
-    format_values,
     gain_table,
     parameter_table,
     pareto_table,
@@ -26,7 +25,6 @@ from tests.report.tuning_cases import (
     front_with_points,
     gain,
     record,
-    thresholds,
     typed,
 )
 
@@ -68,25 +66,9 @@ def test_tables(compare_golden: Callable[[Path, str], None]) -> None:
     assert record(parameters=RESET).ablation_losses == {"fusion.k": pytest.approx(0.019)}
 
 
-def test_every_row_has_a_cell_a_column() -> None:
-    report = record(
-        by_type=typed(), per_type=by_type_too(), front=front(), thresholds=(thresholds(),)
-    )
-    tables = list(tuning_tables(report))
-    assert len(tables) == 7
-    assert len(list(tuning_tables(record(floor=())))) == 2
-    for table in tables:
-        assert all(len(row.cells) == len(table.columns) for row in table.rows)
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [(None, "-"), (True, "yes"), (False, "no"), (12, "12"), (0.123456789, "0.1235"), ("a", "a")],
 )
 def test_values(value: Value, text: str) -> None:
     assert format_value(value) == text
-
-
-def test_values_in_one_line() -> None:
-    assert format_values({"k": 12, "w": 0.7}) == "k 12, w 0.7"
-    assert format_values({}) == "nothing"

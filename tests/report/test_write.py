@@ -1,6 +1,5 @@
 """The folder: everything whole, or nothing."""
 
-import json
 import os
 import re
 import subprocess
@@ -13,7 +12,7 @@ import yaml
 from fusion_bench.config.json_records import read_stored
 from fusion_bench.config.options import PictureOptions
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.evaluation.report_file import Report, read_report
+from fusion_bench.evaluation.report_file import read_report
 from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.io.outputs import RECORD
 from fusion_bench.report.page import NextStep
@@ -90,14 +89,6 @@ def test_one_system_has_no_differences(tmp_path: Path) -> None:
     options = PictureOptions(html=False, plots=True)
     files = write_report(cases.report(one_picture()), tmp_path, options)
     assert [path.name for path in files] == ["report.json", "report.md", f"tiny-{FILE}.png"]
-
-
-def test_without_pictures(tmp_path: Path) -> None:
-    files = write_report(cases.report(cases.full()), tmp_path, PictureOptions(plots=False))
-    names = ["report.json", "report.md", "report.html"]
-    assert [path.name for path in files] == names
-    assert listed(tmp_path) == sorted(names)
-    assert "![" not in files[1].read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
@@ -229,18 +220,6 @@ def test_pictures_do_not_overwrite_each_other(tmp_path: Path) -> None:
     assert [text.count(f"]({name})") for name in names] == [1, 1, 1, 1]
     places = [text.index(f"]({name})") for name in names]
     assert places == sorted(places)
-
-
-def test_the_file_is_strict_json(tmp_path: Path) -> None:
-    report = cases.report(cases.full(), settings={"x": float("nan"), "y": [float("inf")]})
-    path = write_report(report, tmp_path, PictureOptions(plots=False))[0]
-
-    def refuse(constant: str) -> None:
-        raise AssertionError(constant)
-
-    data = json.loads(path.read_bytes(), parse_constant=refuse)
-    assert (data["settings"]["x"], data["settings"]["y"]) == (None, [None])
-    assert isinstance(Report.model_validate(data), Report)
 
 
 def test_a_file_that_is_a_folder(tmp_path: Path) -> None:

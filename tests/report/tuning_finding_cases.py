@@ -65,12 +65,10 @@ LARGE = PairedDifference(mean=0.05, low=0.03, high=0.07)
 
 
 def chosen(**changed: Any) -> dict[str, Any]:  # noqa: ANN401 - any field's value
-    """The choice of the usual run, changed."""
     return {"choice": CHOICE.model_copy(update=changed)}
 
 
 def look(**changed: Any) -> dict[str, Any]:  # noqa: ANN401 - any field's value
-    """The first look, changed."""
     return {"look": LOOK.model_copy(update=changed)}
 
 

@@ -150,13 +150,13 @@ def test_an_embedding_comes_back_bit_by_bit(vector: NDArray[np.float32]) -> None
 @pytest.mark.parametrize(
     ("vector", "says"),
     [
-        (np.array([0.1]), "32-bit floats are needed, and these are float64"),
-        (np.zeros((1, 2), np.float32), "one dimension of numbers is needed, given 2"),
-        ([], "at least one number is needed"),
-        ([1, "2"], "a list of numbers is needed, given '2' in it"),
-        ([True], "a list of numbers is needed, given True in it"),
+        (np.array([0.1]), "these are float64"),
+        (np.zeros((1, 2), np.float32), "needed, given 2"),
+        ([], "least one number"),
+        ([1, "2"], "given '2' in it"),
+        ([True], "given True in it"),
         ([1e39], "number 0 is not finite as a 32-bit float, given 1e\\+39"),
-        ([1.0, float("nan")], "number 1 is not finite"),
+        ([1.0, float("nan")], "1 is not finite"),
         ("abc", "a list of numbers is needed"),
     ],
 )

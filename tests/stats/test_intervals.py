@@ -40,12 +40,6 @@ def test_estimate_is_the_paired_t_interval(queries: int, alpha: float) -> None:
     assert (found.queries, found.groups) == (queries, queries)
 
 
-def test_one_query_per_group_is_the_plain_estimate() -> None:
-    values = normal(40)
-    labels = np.random.default_rng(3).permutation(1000)[:40]
-    assert estimate_mean(values, labels) == estimate_mean(values)
-
-
 def test_estimate_by_group_is_the_formula() -> None:
     values, groups = normal(12), np.array([5, 5, 5, 2, 2, 9, 9, 9, 9, 9, 7, 5])
     found = estimate_mean(values, groups)
@@ -58,13 +52,6 @@ def test_estimate_by_group_is_the_formula() -> None:
     assert found.mean == pytest.approx(mean)
     assert found.standard_error == pytest.approx(math.sqrt(spread) / 12)
     assert (found.queries, found.groups) == (12, 4)
-
-
-def test_labels_of_groups_mean_nothing() -> None:
-    values, groups = normal(30), np.arange(30) % 7
-    other = np.array([40, -3, 8, 100, 0, 2, 1])[groups]
-    first = estimate_mean(values, groups)
-    assert estimate_mean(values, other) == first
 
 
 def test_interval_by_group_covers_where_the_naive_one_does_not() -> None:
@@ -173,19 +160,6 @@ def test_error_and_freedom_are_those_of_the_matrices(sizes: list[int], seed: int
     assert (estimate.low, estimate.high) == pytest.approx(
         (estimate.mean - reach, estimate.mean + reach)
     )
-
-
-@pytest.mark.parametrize(("groups", "size"), [(2, 1), (2, 7), (30, 1), (30, 4)])
-def test_groups_of_equal_size_have_one_freedom_less_than_groups(groups: int, size: int) -> None:
-    sizes = np.full(groups, size)
-    assert bell_mccaffrey_freedom(sizes) == groups - 1
-    form = cr2_matrix(sizes.tolist())
-    assert np.trace(form) ** 2 / np.trace(form @ form) == pytest.approx(groups - 1)
-
-
-def test_one_large_group_leaves_little_freedom() -> None:
-    assert bell_mccaffrey_freedom(np.array([1000, 1])) == pytest.approx(1)
-    assert bell_mccaffrey_freedom(np.array([100] + [1] * 100)) < 5
 
 
 def test_rows_are_computed_one_by_one() -> None:

@@ -144,7 +144,6 @@ KEYS = tuple(map(str, range(QUERIES)))
 
 
 def pairs(systems: dict[str, FloatArray], *, repeated: bool = True) -> list[Pair]:
-    """Systems against the baseline, by their trials, shape (T, Q) each."""
     values = {
         name: MeasuredValues(trials.mean(axis=0), trials if repeated else None)
         for name, trials in systems.items()
@@ -153,7 +152,6 @@ def pairs(systems: dict[str, FloatArray], *, repeated: bool = True) -> list[Pair
 
 
 def systems(trial_sd: float, *, shift: float = 0.0, seed: int = 0) -> dict[str, FloatArray]:
-    """A baseline and two systems of three trials each, on queries that they share."""
     shared = crossed(1, QUERIES, residual_sd=0.0, seed=seed + 100)
     return {
         name: shared

@@ -22,7 +22,6 @@ def aligned(
     types: Sequence[str | None] | None = None,
     seed: int = 0,
 ) -> AlignedRuns:
-    """A good source, a bad one, and a rerank list better than both; one relevant document each."""
     rng = np.random.default_rng(seed)
     names = [f"q{q:03d}" for q in range(queries)]
     rows = [(name, f"d{d:02d}") for name in names for d in range(depth)]
@@ -55,7 +54,6 @@ def aligned(
 
 
 def make_look(*queries: str, **changed: Any) -> LedgerEntry:  # noqa: ANN401 - any field's
-    """A look at queries, by their digests; other fields where they are given."""
     fields = {"experiment": "e", "system": "s", "measure": "nDCG@10", "date": "2026-01-01"}
     numbers = {"numbers": "0", "number": 1, "level": 0.02}
     return LedgerEntry.model_validate({**fields, **numbers, "queries": queries, **changed})

@@ -39,7 +39,6 @@ QUERIES, DEPTH = 60, 6
 
 
 def make(root: Path) -> Path:
-    """``experiments/e.yaml`` and ``datasets/made`` in a folder."""
     rng = np.random.default_rng(0)
     folder = root / "datasets" / "made"
     folder.mkdir(parents=True)

@@ -7,7 +7,6 @@ import pytest
 
 import fusion_bench as fb
 from fusion_bench.cli import main
-from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.looks import read_ledger
@@ -78,22 +77,6 @@ def test_too_few_queries_promise_nothing(tmp_path: Path, monkeypatch: pytest.Mon
     assert stored["chosen"] is None
     assert "29 are needed" in stored["reason"]
     assert tuned == {"signal": "any", "false_answers": 0.1}
-
-
-def test_several_names_have_no_threshold_yet() -> None:
-    among = ["top:a", "agreement"]
-    system = System(
-        "x", ["a", "b"], abstain={"signal": "any", "among": among, "false_answers": 0.1}
-    )
-    assert system.abstain is not None
-    assert system.abstain.names == ("top:a", "agreement")
-    for abstain, complaint in (
-        ({"signal": "any", "among": ["top:c"], "false_answers": 0.1}, "no signal 'top:c'"),
-        ({"signal": "any", "above": 1.0}, "'above' is a threshold on one signal"),
-        ({"signal": "top:a", "among": ["top:a"], "above": 1.0}, "'among' belongs to"),
-    ):
-        with pytest.raises(ConfigError, match=complaint):
-            System("x", ["a", "b"], abstain=abstain)
 
 
 def test_in_python_the_tuned_system_has_its_threshold(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from fusion_bench.evaluation.crag import (
     CragThresholds,
     ListEvidence,
     absolute_rerankers,
-    name_verdicts,
     require_absolute,
     system_evidence,
 )
@@ -69,31 +68,6 @@ def test_no_pair_of_thresholds_is_better(rows: list[tuple[int, bool]], credit: f
         for lower, upper in itertools.combinations_with_replacement(places, 2)
     ]
     assert found == pytest.approx(max(every))
-
-
-def test_without_credit_for_doubt_there_is_one_threshold() -> None:
-    rng = np.random.default_rng(0)
-    scores = rng.random(300)
-    truth = rng.random(300) < scores
-    one = fit_thresholds(scores, truth, credit=0.5)
-    assert one.upper == one.lower
-    assert abs(one.upper - 0.5) < 0.15
-
-
-def test_the_credit_is_the_chance_at_which_it_dares_to_decide() -> None:
-    rng = np.random.default_rng(1)
-    scores = rng.random(20_000)
-    truth = rng.random(20_000) < scores  # calibrated
-    found = fit_thresholds(scores, truth, credit=0.8)
-    assert abs(found.upper - 0.8) < 0.05
-    assert abs(found.lower - 0.2) < 0.05
-
-
-@pytest.mark.parametrize(("truth", "verdict"), [(True, "correct"), (False, "incorrect")])
-def test_where_all_are_alike_one_verdict_is_enough(truth: bool, verdict: str) -> None:
-    scores = np.array([0.2, 0.4, 0.6])
-    found = fit_thresholds(scores, np.array([truth] * 3))
-    assert name_verdicts(scores, found) == [verdict] * 3
 
 
 @pytest.mark.parametrize("low", [0.0, 0.3, 1 / 3, 0.7])
@@ -171,11 +145,6 @@ def test_scores_and_truth_by_the_slow_obvious_way(base: TuningObjective) -> None
         assert relevant[q] == any(ranking.runs.grades[n] > 0 for n in rows)
 
 
-def test_the_grade_says_what_is_relevant(base: TuningObjective) -> None:
-    assert evidence_of(base, top=3).relevant.any()
-    assert not evidence_of(base, top=3, grade=2).relevant.any()
-
-
 def test_thresholds_are_fitted_on_tuning_queries_and_judged_on_the_others(
     base: TuningObjective, split: QuerySplit
 ) -> None:
@@ -202,15 +171,6 @@ def test_thresholds_are_fitted_on_tuning_queries_and_judged_on_the_others(
     assert sum(one.queries for one in found.calibration) == held.sum()
 
 
-def test_thresholds_obey_the_least_gain(base: TuningObjective, split: QuerySplit) -> None:
-    [fitted] = fit_lists([evidence_of(base)], split, CragFitSettings(upper=0.95, lower=0.9))
-    utilities = fitted.utilities(fitted.tuned), fitted.utilities(fitted.default)
-    wanted = HeldOutEvaluation(base, split, TUNING.model_copy(update={"min_gain": 1.0}))
-    groups = wanted.list_groups(split.held_out)
-    [gain] = wanted.estimate_family([Pair.from_arrays(*utilities, groups)])
-    assert wanted.decide_verdict(gain) == "keep"
-
-
 @pytest.mark.parametrize("space", ["unbounded", "order"])
 def test_scores_that_mean_something_within_a_query_only_are_refused(
     base: TuningObjective, space: ScoreSpace
@@ -223,7 +183,3 @@ def test_scores_that_mean_something_within_a_query_only_are_refused(
         require_absolute("d", {"sharp": space})
     with pytest.raises(ConfigError, match="no rerank list"):
         require_absolute("d", {})
-
-
-def test_without_a_rerank_list_there_are_no_scores(base: TuningObjective) -> None:
-    assert system_evidence(system(), base.runs, CragRule()) is None

@@ -69,7 +69,6 @@ def threads() -> Iterator[WorkerPool]:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[WorkerPool]:
-    """Two workers of a Dask cluster."""
     options = {"dashboard_address": "127.0.0.1:0", "silence_logs": 50}
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, **options) as local,  # type: ignore[no-untyped-call]
@@ -85,7 +84,6 @@ def tune_command(root: Path, out: Path, *options: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def tuned(root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The report of one process: folds, types, thresholds and front included."""
     out = tmp_path_factory.mktemp("single")
     assert main(tune_command(root, out)) == 0
     return read_report(out)
@@ -149,7 +147,6 @@ LINES = {"qrels.txt", "queries.jsonl", "groups.jsonl", "good.trec", "bad.trec", 
 
 
 def cut_into_folders(paths: ObjectivePaths, folder: Path) -> list[ObjectivePaths]:
-    """The dataset's queries in three datasets of 20."""
     parts = []
     for number in range(3):
         part = folder / str(number)
@@ -167,7 +164,6 @@ def cut_into_folders(paths: ObjectivePaths, folder: Path) -> list[ObjectivePaths
 
 
 def query_number(line: str) -> int:
-    """The place of a line's query in the order of ids."""
     name = json.loads(line)["id"] if line.startswith("{") else line.split()[0]
     return sorted(f"q{number}" for number in range(60)).index(name)
 
@@ -299,14 +295,6 @@ def test_calls_are_sent_again_after_every_worker_was_killed(cluster: WorkerPool)
     for pid in set(cluster.run(os_getpid, [(0, None), (1, None)])):
         os.kill(pid, signal.SIGKILL)
     assert cluster.run(abs, [(0, -1), (1, -2), (1, -3)]) == [1, 2, 3]
-
-
-def test_a_call_that_ends_its_workers_is_an_error(
-    cluster: WorkerPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(distribution, "ATTEMPTS", 2)
-    with pytest.raises(FusionBenchError, match="killed 2 times"):
-        cluster.run(os._exit, [(0, 1)])
 
 
 @pytest.mark.parametrize(

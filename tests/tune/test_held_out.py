@@ -56,16 +56,6 @@ def test_a_gain_is_the_inference_of_its_differences() -> None:
     assert result.design_effect == pytest.approx(1)
 
 
-def test_repeated_queries_in_a_group_tell_nothing_new() -> None:
-    alone = gain_of(TUNED, np.zeros(40))
-    repeated = gain_of(np.repeat(TUNED, 4), np.zeros(160), tuple(np.repeat(NAMES, 4).tolist()))
-    assert (repeated.low, repeated.high) == pytest.approx((alone.low, alone.high))
-    assert alone.sd is not None
-    assert repeated.sd == pytest.approx(2 * alone.sd), "four of them count as one"
-    assert repeated.p == pytest.approx(alone.p)
-    assert repeated.groups == 40
-
-
 def test_float_noise_is_no_gain() -> None:
     base = np.full(10, 0.3)
     result = gain_of(base + 1e-15, base, NAMES[:10])
@@ -108,19 +98,6 @@ def test_the_needed_queries_are_those_of_the_rule() -> None:
     assert estimate_needed(row, result, 0.0) is None
     same = Pair.from_arrays(DEFAULT, DEFAULT, NAMES)
     assert estimate_needed(same, estimate_family([same])[0], 0.01) is None
-
-
-@pytest.mark.parametrize("is_bounded", [False, True])
-def test_intervals_of_bounded_measures_stay_within_their_bounds(is_bounded: bool) -> None:
-    tuned, default = np.tile([1.0, 0.0], 12), np.tile([0.0, 1.0], 12)
-    tuned[0] = 0.5
-    row = Pair.from_arrays(tuned, default, is_bounded=is_bounded)
-    [judged] = estimate_family([row], alpha=1e-5)
-    assert judged.low is not None
-    assert (judged.low >= -1) == is_bounded
-    student = student_gain(Pair.from_arrays(tuned[:3], default[:3], is_bounded=is_bounded))
-    assert student.low is not None
-    assert (student.low >= -1) == is_bounded
 
 
 def test_of_a_few_changed_queries_no_interval_is_finite() -> None:

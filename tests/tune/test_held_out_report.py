@@ -19,7 +19,6 @@ from fusion_bench.experiment.settings import CragFitSettings, TuneSettings
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.report.tuning_records import TuningReport, TuningVerdict
-from fusion_bench.stats.unjudged import UnjudgedDifference
 from fusion_bench.stats.values import Pair
 from fusion_bench.tune.held_out import (
     HeldOutEvaluation,
@@ -34,7 +33,6 @@ from fusion_bench.tune.trial_selection import (
     CrossValidation,
     choose_trial,
     cross_validate,
-    evaluate_in_batches,
     shrunken_gains,
 )
 from fusion_bench.tune.tuning_run import tune_by_class
@@ -252,15 +250,6 @@ def test_cross_validation_stays_within_the_tuning_queries(
     assert report.nested.difference == pytest.approx(unseen)
 
 
-def test_no_folds_no_estimate(
-    base: TuningObjective, split: QuerySplit, study: SearchResult
-) -> None:
-    none = TUNING.model_copy(update={"folds": 0})
-    found = reported(base, split, study, None, none)
-    assert found.nested is None
-    assert found.folds == ()
-
-
 def test_a_search_that_finds_nothing_keeps_the_default(
     base: TuningObjective, split: QuerySplit
 ) -> None:
@@ -339,20 +328,6 @@ def test_unjudged_documents_are_looked_at_where_some_are_judged_not_relevant(
     assert (sparse.judged_only, sparse.filled) == (None, None)
 
 
-def test_unjudged_documents_decide_what_they_contradict(
-    base: TuningObjective, split: QuerySplit, report: TuningReport
-) -> None:
-    judge = HeldOutEvaluation(base, split, TUNING)
-    gain = report.held_out.model_copy(update={"difference": 0.1, "low": 0.05, "p": 0.001})
-    assert judge.decide_verdict(gain) == "ship"
-    against = UnjudgedDifference(0.5, 0.1, judged_only=None, filled=-0.1)
-    assert judge.decide_with_unjudged(gain, "tuned", against) == "unjudged decide"
-    assert judge.decide_with_unjudged(gain, "tuned", replace(against, filled=0.1)) == "ship"
-    assert judge.decide_with_unjudged(gain, "tuned", None) == "ship"
-    unsure = gain.model_copy(update={"low": -1.0, "high": 1.0, "p": 0.5})
-    assert judge.decide_with_unjudged(unsure, "tuned", against) == "too few queries"
-
-
 @pytest.mark.parametrize(
     ("verdict", "low", "direction"),
     [
@@ -369,13 +344,6 @@ def test_what_a_verdict_claims(
 ) -> None:
     gain = report.held_out.model_copy(update={"low": low})
     assert shown_direction(verdict, gain) == direction
-
-
-def test_one_type_has_no_rows_of_its_own(
-    study: SearchResult, split: QuerySplit, base: TuningObjective
-) -> None:
-    plain = replace(base, runs=replace(base.runs, types=(None,) * 80))
-    assert reported(plain, split, study, None).by_type == ()
 
 
 @pytest.mark.parametrize(
@@ -430,12 +398,6 @@ def test_all_verdicts_of_a_run_are_one_family(
     rows = [(tuned, default), (by_class.values, by_class.overall)]
     assert [gain, over_global] == judge.estimate_family([judge.pair_values(*row) for row in rows])
     assert alone.p <= gain.p
-
-
-def test_values_in_batches_are_the_same(base: TuningObjective, study: SearchResult) -> None:
-    params = [trial.params for trial in study.trials] * 2
-    whole = base.evaluate_params(params)
-    assert (evaluate_in_batches(base, params) == whole).all()
 
 
 def test_what_chooses_sees_a_mask_of_tuning_queries_only(

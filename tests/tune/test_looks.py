@@ -48,7 +48,6 @@ def add(path: Path, made: LedgerEntry) -> None:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """The file of a ledger that is not there yet."""
     return tmp_path / "looks.jsonl"
 
 
@@ -336,18 +335,9 @@ def test_a_number_of_queries_declared_beforehand_has_no_effect(path: Path) -> No
     assert "has no effect" not in describe_look(LookCounter(path).describe(second))
 
 
-def test_the_levels_of_the_looks_are_those_of_the_specification() -> None:
-    assert [look_level(j) for j in (1, 2, 3, 4)] == pytest.approx([0.02, 0.0025, 0.00125, 0.000625])
-
-
 @pytest.mark.parametrize("alpha", [0.05, 0.1, 0.01])
 def test_all_looks_together_spend_half_of_alpha(alpha: float) -> None:
     assert sum(look_level(j, alpha) for j in range(1, 60)) == pytest.approx(alpha / 2)
-
-
-def test_a_look_at_the_whole_level_loses_no_power_and_needs_no_more_queries() -> None:
-    assert power_at_level(0.025) == pytest.approx(0.8)
-    assert query_factor(0.025) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("level", [0.02, 0.0025, 0.000625])

@@ -84,7 +84,6 @@ def role(front: ParetoFront, name: str) -> ParetoPoint:
 
 
 def by_depth(front: ParetoFront) -> dict[int, ParetoPoint]:
-    """The best of each depth."""
     ordered = sorted(front.points, key=lambda point: point.value)
     return {point.depth: point for point in ordered}
 
@@ -287,7 +286,6 @@ def test_rerankers_that_the_space_allows_are_compared_by_what_is_known_of_all() 
 
 
 def two_rerankers() -> Any:  # noqa: ANN401
-    """The rerank list once more, with noise."""
     rng = np.random.default_rng(3)
     blunt = RUNS.rerank[0] + 0.8 * rng.normal(size=RUNS.rerank.shape[1])
     ranks = np.concatenate(
@@ -343,21 +341,6 @@ def test_another_depth_changes_the_depth_and_nothing_else() -> None:
     assert (values[0] == values[1]).all()
 
 
-def test_depth_zero_is_without_a_reranker() -> None:
-    base = problem(system(blend=BLEND))
-    params = at_depth(base, base.default_params, 0)
-    assert params is not None
-    assert base.build_system(params).blend.method == "none"
-    assert not [path for path in params if path.startswith("blend.") and "method" not in path]
-    assert max_rerank_depth(base.build_system(params)) == 0
-
-
-def test_a_setting_without_a_reranker_has_no_other_depth() -> None:
-    base = problem()
-    assert at_depth(base, base.default_params, 5) is None
-    assert at_depth(base, base.default_params, 0) == base.default_params
-
-
 def test_every_query_type_that_reranks_gets_the_depth() -> None:
     base = problem(system(blend=TYPED), runs=aligned(types=["a", "b"] * 12))
     params = at_depth(base, base.default_params, 4)
@@ -403,11 +386,6 @@ def test_depths_are_those_of_the_space_and_none_beyond_the_pool(
     base = problem(system(blend=BLEND), ranges)
     also = [max_rerank_depth(base.system)] if ranges is None else [5, 8]
     assert depth_ladder(base, None, also) == expected
-
-
-def test_depths_that_are_asked_for_win() -> None:
-    base = problem(system(blend=BLEND))
-    assert depth_ladder(base, (4, 200, 300), [5, 500]) == (0, 4, 5, 200)
 
 
 Point = tuple[tuple[int, int], int]

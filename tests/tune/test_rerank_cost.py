@@ -9,7 +9,6 @@ import pytest
 from fusion_bench.experiment.settings import DeclaredCost, EffortSettings
 from fusion_bench.io.provenance import ListMeta
 from fusion_bench.tune.rerank_cost import (
-    LatencyModel,
     count_candidates,
     latency_model,
     max_call_size,
@@ -54,12 +53,6 @@ def test_calls_that_take_several_units_share_their_price_out() -> None:
     assert few(50) == pytest.approx(0.00208), "a few long documents: the mean price of a call"
 
 
-def test_tokens_are_billed_by_the_candidate() -> None:
-    bill = price_model(meta(tokens=500_000, cost=0.5))
-    assert bill is not None
-    assert [bill(n) for n in (0, 10, 50)] == pytest.approx([0.0, 0.001, 0.005])
-
-
 def test_units_and_tokens_together() -> None:
     price = {"price": {"per_1000_searches": 2.0, "per_million_tokens": 1.0}}
     bill = price_model(meta(provider=price, searches=100, tokens=500_000, cost=0.7))
@@ -83,12 +76,6 @@ def test_a_call_takes_what_calls_of_its_size_took_and_never_less_than_the_smalle
     assert [clock(n) for n in (0, 1, 10, 20, 30)] == pytest.approx([0, 0.04, 0.04, 0.06, 0.08])
     assert clock(60) == pytest.approx(0.16), "beyond what was measured in proportion"
     assert clock(10, 0.95) == pytest.approx(0.08)
-
-
-def test_a_record_without_sizes_gives_one_time_for_every_call() -> None:
-    clock = latency_model(meta(call_ms={"p50": 60, "p95": 120}))
-    assert clock is not None
-    assert [clock(n) for n in (1, 50)] == [0.06, 0.06]
 
 
 @pytest.mark.parametrize("rows", [{}, {"calls": 0}, {"call_ms": {"p50": None, "p95": None}}])
@@ -125,11 +112,6 @@ def test_batches_are_waited_for_together_and_come_in_rounds() -> None:
     assert clock(100, 0.95) == pytest.approx(np.quantile(drawn, 0.95), rel=0.01)
     assert clock(33) < clock(100) < 4 * clock(32)
     assert clock(129) > clock(128), "a fifth call waits for a place"
-
-
-def test_a_latency_that_shrinks_with_size_is_noise() -> None:
-    clock = LatencyModel((10.0, 20.0), (0.05, 0.04), (0.1, 0.08), math.inf, 1)
-    assert clock(20) == 0.05
 
 
 #: 100 queries of 50 candidates at .002 each, 60 ms.

@@ -310,25 +310,6 @@ def test_a_line_cut_short_is_cut_off(tmp_path: Path, cut: int) -> None:
     assert len(TrialLog(path, SAME)) == 2
 
 
-def test_killed_before_the_first_line_was_whole(tmp_path: Path) -> None:
-    path = tmp_path / "t"
-    path.write_bytes(b'{"versi')
-    write(path, FIRST)
-    assert len(TrialLog(path, SAME)) == 1
-
-
-def test_without_a_file_trials_are_kept_in_memory() -> None:
-    log = TrialLog()
-    (first,) = log.evaluate_params(OBJECTIVE, [FIRST], "default")
-    assert log.evaluate_params(OBJECTIVE, [FIRST], "sampler")[0].value == first.value
-
-
-def test_a_log_of_another_search_is_refused(tmp_path: Path) -> None:
-    TrialLog(tmp_path / "t", SAME)
-    with pytest.raises(ConfigError, match=r"search \(seed: 8, was 7\)"):
-        TrialLog(tmp_path / "t", Fingerprint({"seed": "8"}))
-
-
 @pytest.mark.parametrize("line", ["nonsense", "[]", '{"value":1}', "[" * 100_000, ""])
 def test_a_line_without_its_digest_is_an_error_with_its_number(tmp_path: Path, line: str) -> None:
     path = tmp_path / "t"

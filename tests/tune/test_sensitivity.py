@@ -89,12 +89,6 @@ def test_every_value_is_in_the_space_and_every_part_of_it_is_reached(parameter: 
         assert abs(counts - 4000 / len(counts)).max() < 5 * np.sqrt(4000 / len(counts))
 
 
-def test_the_seed_repeats_a_sample() -> None:
-    space = [real("x", 0.0, 1.0), integer("n", 1, 5)]
-    assert sample_uniformly(space, 20, seed=3) == sample_uniformly(space, 20, seed=3)
-    assert sample_uniformly(space, 20, seed=3) != sample_uniformly(space, 20, seed=4)
-
-
 def test_conditional_parameters_only_where_their_condition_holds() -> None:
     space = [choice("m", "a", "b"), real("x", 0.0, 1.0).add_condition("m", "a")]
     found = sample_uniformly(space, 100, seed=0)

@@ -42,7 +42,6 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[str]:
-    """The address of a real PostgreSQL."""
     with running_postgres() as url:
         yield url
 
@@ -204,7 +203,6 @@ search_shared_study(case.OBJECTIVE, case.KEEP, case.SETTINGS, sys.argv[1])
 
 @contextmanager
 def searching(url: str, pause: float) -> Iterator[subprocess.Popen[str]]:
-    """A process that takes part, at work on its first trial."""
     with running_child(
         [sys.executable, "-c", PROCESS, url, str(pause)],
         cwd=ROOT,

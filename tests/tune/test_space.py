@@ -46,10 +46,6 @@ def test_the_methods_declare_what_can_be_tuned() -> None:
     ]
 
 
-def test_one_source_has_no_weight_to_tune() -> None:
-    assert paths(declared_parameters(system(runs=["good"]))) == ["fusion.k"]
-
-
 def test_k_may_be_tuned_for_each_source() -> None:
     default = system({"method": "rrf", "k": {"keyword": 9}})
     assert paths(declared_parameters(default))[:2] == ["fusion.k.good", "fusion.k.bad"]
@@ -135,15 +131,15 @@ def test_parameters_stand_after_those_they_depend_on() -> None:
     [
         ({}, "nothing to tune"),
         ({"fusion.kk": {"low": 0, "high": 1}}, "fusion.kk: .*unknown key 'kk'"),
-        ({"fusion.kk": "own"}, "nothing is declared there .declared: fusion.k, "),
-        ({"fusion.k": {"choices": [1, 2], "low": 1}}, "either choices, or low and high"),
-        ({"fusion.k": {"low": 1, "high": 2, "when": {"a": 1}}}, "when: 'a' is not a parameter"),
+        ({"fusion.kk": "own"}, "nothing is declared"),
+        ({"fusion.k": {"choices": [1, 2], "low": 1}}, "either choices, or"),
+        ({"fusion.k": {"low": 1, "high": 2, "when": {"a": 1}}}, "'a' is not a parameter"),
         (
             {
                 "fusion.k": {"low": 1, "high": 2, "when": {"top_k": 1}},
                 "top_k": {"low": 1, "high": 2, "int": True, "when": {"fusion.k": [1, 2]}},
             },
-            "conditions go round in a circle",
+            "in a circle",
         ),
     ],
 )
@@ -285,11 +281,8 @@ def test_weights_by_type_add_up_to_one() -> None:
     [
         ({"fusion.kk": 1}, "unknown key 'kk'"),
         ({"nothing.k": 1}, "unknown key 'nothing.k'"),
-        *[
-            ({f"fusion.{table}.ugly": 1}, "no source of that name or role")
-            for table in ("weights", "k")
-        ],
-        ({"fusion.k.bad": "much"}, "fusion.k.bad: input should be a valid number"),
+        *[({f"fusion.{table}.ugly": 1}, "no source of") for table in ("weights", "k")],
+        ({"fusion.k.bad": "much"}, "fusion.k.bad: input should"),
         ({"fusion.weights.bad": "much"}, "must be a number"),
         ({"blend.tiers.3.value": 0.5}, "the table has 2 entries"),
         ({"fusion.method": "rff"}, "did you mean 'rrf'"),
@@ -366,12 +359,6 @@ def test_an_alias_is_no_choice_of_a_method() -> None:
 SIDES = {"a": frozenset({"keyword"}), "b": frozenset({"semantic"})}
 SYSTEM = System("s", ["a", "b"], {"method": "rrf", "k": {"by_intent": {"meta": 10, "default": 60}}})
 META = "by_intent.meta.fusion.k"
-
-
-def test_each_intent_declares_its_own_parameters() -> None:
-    paths = {parameter.path for parameter in declared_parameters(SYSTEM)}
-    assert {META, "by_intent.default.fusion.k"} <= paths
-    assert all(path.startswith("by_intent.") for path in paths)
 
 
 def test_a_number_of_one_intent_is_read_and_set() -> None:
@@ -466,7 +453,7 @@ def test_a_tuned_collapse_is_set_in_its_place() -> None:
             (
                 collapsed(score="max", place="each list", by="id"),
                 path,
-                f"{path}: by: id merges rows while lists are read",
+                f"{path}: by: id merges",
             )
             for path in ("collapse.place", "collapse.score")
         ),

@@ -29,8 +29,6 @@ def stored(change: Callable[[dict[str, Any]], object], *, is_sealed: bool = True
 
 
 def other_baseline(**changed: str) -> Edit:
-    """The baseline of the same project under another experiment, system or data."""
-
     def spoil(root: Path) -> None:
         other = root / "other"
         cases.make_project(other, mine=EXPERIMENT_TEXT)

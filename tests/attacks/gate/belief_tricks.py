@@ -52,12 +52,10 @@ def accepted(*changes: Edit, then: Edit = BY_NAME) -> Edit:
 
 
 def commit(root: Path) -> None:
-    """Commit whatever is there."""
     commit_all(root, forced=(CACHE,) if (root / CACHE).exists() else ())
 
 
 def add(root: Path) -> None:
-    """Add the cache, for the next commit."""
     run_git(root, "add", "--force", CACHE)
 
 

@@ -68,7 +68,6 @@ def render_page() -> str:
 
 
 def render_csv() -> str:
-    """Every trick."""
     return encode_csv(list(list_rows()))
 
 

@@ -14,7 +14,6 @@ ALL = [trick for tricks in TRICKS.values() for trick in tricks]
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project with the regression, which must not be changed."""
     return make_project(tmp_path_factory.mktemp("planted"))
 
 

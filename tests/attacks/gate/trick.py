@@ -54,7 +54,6 @@ class Trick:
 
 
 def make_project(root: Path) -> Path:
-    """The project with its baseline, and the regression planted."""
     cases.make_project(root, mine=EXPERIMENT_TEXT)
     cases.renew_baseline(root)
     replaced(EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")(root)
@@ -62,18 +61,14 @@ def make_project(root: Path) -> Path:
 
 
 def policy(old: str, new: str) -> Edit:
-    """A change of the experiment's file."""
     return replaced(EXPERIMENT, old, new)
 
 
 def max_drop(value: str) -> Edit:
-    """Another tolerance of the first check."""
     return policy("RR@10: {max_drop: 0.01}", f"RR@10: {{max_drop: {value}}}")
 
 
 def lines(name: str, change: Callable[[list[str]], list[str]]) -> Edit:
-    """Other lines of a file."""
-
     def spoil(root: Path) -> None:
         path = root / name
         kept = path.read_text(encoding="utf-8").splitlines(keepends=True)

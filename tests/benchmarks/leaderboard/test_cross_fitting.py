@@ -50,14 +50,6 @@ def test_it_is_the_slow_procedure_repeated_for_every_flip(groups: int, size: int
     assert fitted.null == pytest.approx([observed, *flipped])
 
 
-def test_the_order_of_queries_changes_nothing() -> None:
-    data, folds, names = make(30, 1)
-    turned = fit(data[:, ::-1], folds[::-1], names[::-1])
-    straight = fit(data, folds, names)
-    assert turned.null == pytest.approx(straight.null)
-    assert turned.values[::-1] == pytest.approx(straight.values)
-
-
 def test_where_the_default_is_chosen_everywhere_nothing_is_tested() -> None:
     fitted = fit(-np.ones((2, 20)), np.arange(20) % 5, list(map(str, range(20))))
     assert fitted.chosen.tolist() == [-1] * 5

@@ -6,11 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.leaderboard.answers import count_effects
 from benchmarks.leaderboard.page import PAGE
 from benchmarks.leaderboard.random_effects import join_clusters, pool_effects
-from benchmarks.leaderboard.results import ZERO
-from benchmarks.leaderboard.rows import BASELINE, CHOSEN_CONSTANT, reranked_name
 from benchmarks.studies.leaderboard.__main__ import (
     ALIKE,
     DOWNLOAD,
@@ -19,7 +16,6 @@ from benchmarks.studies.leaderboard.__main__ import (
     format_csv,
     list_means,
 )
-from fusion_bench.stats.comparison import Comparison
 from tests.benchmarks.leaderboard.test_answers import make_results, plain_values
 
 CLUSTERS = dict.fromkeys(ALIKE.split(","), ALIKE)
@@ -56,29 +52,3 @@ def test_errors_by_query_and_by_group() -> None:
     untuned = cells["rrf − a", "headline 1, untuned"]
     assert untuned["nDCG@10"] == pytest.approx(cells["rrf", "method"]["nDCG@10"] - values.mean())
     assert b"error by group" in format_csv(cells.values())
-
-
-def test_the_pairs_of_the_headlines() -> None:
-    values = plain_values()
-    values[CHOSEN_CONSTANT] = ("chosen", values["rrf"][1])
-    for name in ("a", "b", "rrf"):
-        values[reranked_name(name)] = ("reranked", values[name][1])
-    more = {reranked_name(name): {"coverage": 1.0} for name in ("a", "b", "rrf")}
-    results = make_results("one", values, more=more)
-    names = {row.kind: row.name for row in list_means([results]) if row.kind.startswith("head")}
-    assert names["headline 3"] == f"{CHOSEN_CONSTANT} − {BASELINE}"
-    assert names["headline 4"] == f"{reranked_name(BASELINE)} − {reranked_name('a')}"
-    assert names["headline 2"].endswith(f" − {ZERO}")
-
-
-def test_collections_that_are_alike_count_once() -> None:
-    def compare(difference: float, answer: str | None = "not shown") -> Comparison:
-        [row] = make_results("one", plain_values()).compare(["rrf"], "a").values()
-        changed = {"difference": difference, "standard_error": 0.01, "critical_value": 2.0}
-        return row.model_copy(update={**changed, "answer": answer})
-
-    rows = {"x": compare(-0.015), "y": compare(-0.015), "z": compare(0.1, "better")}
-    assert count_effects(rows, {}) == [0, 0, 1]
-    assert count_effects(rows, {"x": "xy", "y": "xy"}) == [-1, 1]
-    rows["y"] = compare(0.01)
-    assert count_effects(rows, {"x": "xy", "y": "xy"}) == [0, 1]

@@ -1,11 +1,8 @@
 """Every registered method is on the leaderboard, and a run that was stopped continues."""
 
 import csv
-import gc
 import re
-import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -13,7 +10,6 @@ import pytest
 
 from benchmarks.leaderboard import evaluate as evaluate_module
 from benchmarks.leaderboard.evaluate import (
-    evaluate_row,
     fingerprint_row,
     load_material,
     run_collections,
@@ -31,13 +27,9 @@ from benchmarks.leaderboard.records import (
 )
 from benchmarks.leaderboard.results import COMPARED, collect_cells, list_results
 from benchmarks.leaderboard.rows import (
-    CHOSEN_CONSTANT,
     CHOSEN_SOURCE,
-    CORE,
     FLOOR,
-    TUNED_PAIR,
     Lists,
-    list_fusions,
     list_rows,
 )
 from benchmarks.studies.leaderboard.methods import ATTACK, EXPERIMENT, write_experiment
@@ -85,7 +77,6 @@ class StoppedError(Exception):
 
 
 def first_rows(lists: Lists, methods: str = "all") -> tuple[SystemRow, ...]:
-    """One row of each kind, every source, and what the questions need."""
     assert methods == "all"
     seen: Counter[str] = Counter()
     rows = []
@@ -138,34 +129,6 @@ def test_a_stopped_run_continues_and_loses_no_row(dataset: Path) -> None:
     assert not re.search(r'"(q|g)[1-4]"', text)
 
 
-def test_what_is_interrupted_ends_with_the_rows_of_its_processes(
-    dataset: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    started: list[object] = []
-
-    def finish(*given: object) -> tuple[Cell, bool]:
-        started.append(given)
-        time.sleep(0.02)
-        return Cell(fingerprint="", row=SystemRow(name="rrf", kind="method")), True
-
-    def make_pool(jobs: int, **_context: object) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(jobs)
-
-    monkeypatch.setenv("FUSION_BENCH_THREADS", "1")
-    monkeypatch.setattr(evaluate_module, "ProcessPoolExecutor", make_pool)
-    monkeypatch.setattr(evaluate_module, "_finish_in_process", finish)
-
-    def stop(_stage: str, _done: int, _total: int) -> None:
-        raise StoppedError
-
-    with pytest.raises(StoppedError):
-        run_collections([dataset], dataset.parent / "cells", BUDGET, jobs=2, progress=stop)
-    gc.collect()
-    head = read_head(dataset.parent / "cells" / "tiny")
-    assert head is not None
-    assert len(started) < len(head.rows) / 2
-
-
 def test_a_damaged_cell_is_computed_again(dataset: Path) -> None:
     run(dataset)
     path = cell_path(dataset.parent / "cells" / "tiny", "rrf")
@@ -191,17 +154,6 @@ def test_the_fingerprint_is_of_data_configuration_and_budget(dataset: Path) -> N
     assert fingerprint_row(load_material(dataset).fingerprint, plain, BUDGET) != first
 
 
-def test_a_tuned_row_of_which_no_parameters_can_be_evaluated_is_skipped(dataset: Path) -> None:
-    normalize = {"method": "theoretical_min_max", "lo": 100.0}  # above every score
-    fusion = {"method": "weighted_score", "normalize": normalize}
-    row = SystemRow(
-        name="high lo, tuned", kind="tuned", config={"runs": ["a", "b"], "fusion": fusion}
-    )
-    cell = evaluate_row(load_material(dataset), row, BUDGET)
-    assert "100" in cell.skipped
-    assert not cell.values
-
-
 def test_the_pages_come_from_the_stored_rows(dataset: Path) -> None:
     run(dataset)
     leaderboard = collect_cells(dataset.parent / "cells", {})
@@ -224,12 +176,3 @@ def test_the_pages_come_from_the_stored_rows(dataset: Path) -> None:
     assert set(results.cells) - set(stale.cells) == {
         row.name for row in results.rows_of("tuned", "tuned pair", "chosen")
     }
-
-
-def test_core_rows_are_a_dozen_methods_and_what_the_questions_need() -> None:
-    lists = Lists.of_spec(read_spec(ATTACK)[0])
-    rows = list_rows(lists, "core")
-    assert set(CORE) <= list_fusions().keys()
-    assert {row.name for row in rows if row.kind == "method"} == set(CORE)
-    assert {CHOSEN_SOURCE, CHOSEN_CONSTANT, TUNED_PAIR} <= {row.name for row in rows}
-    assert {row.name for row in rows} < {row.name for row in list_rows(lists)}

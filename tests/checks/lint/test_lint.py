@@ -71,7 +71,6 @@ FOUND_BY_CONFIGURATION = {"method": "weighted_score", "normalize": "z_score", "m
 
 
 def systems_of_all_methods() -> list[System]:
-    """Every fusion and every blend of the contract tests, with each other's defaults."""
     renamed = {"hyde": "graph"}
     fusions = [
         {
@@ -178,14 +177,6 @@ def test_findings_are_one_a_rule_and_name_systems_and_unchecked_rules() -> None:
     assert report.unchecked == tuple(name for name, rule in load_rules().items() if rule.facts)
     assert "rank-immovable" in {finding.id for finding in report.findings}
     assert make_lint_report(experiment, source, [facts()]).unchecked == ()
-
-
-def test_warnings_come_before_notes() -> None:
-    keys = {"fusion": {"method": "rrf", "k": 1000, "normalize": "three_lists"}, "depth": 5}
-    found = lint_systems([make_system(keys), make_system({**KEYS, "name": "t"})], [facts()])
-    severities = [item.severity for item in found]
-    assert severities == sorted(severities, reverse=True)
-    assert set(severities) == {"note", "warning"}
 
 
 def test_an_ignored_rule_is_left_out_and_an_unknown_one_is_an_error() -> None:

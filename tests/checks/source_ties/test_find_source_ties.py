@@ -65,7 +65,6 @@ def source_ties(
 
 
 def orders(scores: Mapping[str, float]) -> list[list[str]]:
-    """Every order of one list that its scores allow."""
     ranked = sorted(scores, key=lambda document: -scores[document])
     groups = [[*group] for _, group in groupby(ranked, key=scores.__getitem__)]
     choices = product(*(permutations(group) for group in groups))
@@ -235,12 +234,6 @@ def test_a_normalizer_made_of_one_that_reads_scores_alone_may_read_ranks() -> No
     fusion = {"method": "weighted_score", "normalize": ByRank()}
     found = source_ties(System("s", ["a", "b"], fusion), {"a": CONSTANT, "b": OTHER})
     assert found.ties.affected.max() > 0
-
-
-@pytest.mark.parametrize("runs", [["a"], ["a", "b"]])
-def test_a_rank_column_leaves_no_ties(runs: list[str]) -> None:
-    found = source_ties(System("s", runs), {"a": CONSTANT, "b": OTHER}, ranked_by_column=["a"])
-    assert (found.settlements, found.ties.affected.tolist()) == (None, [0, 0, 0])
 
 
 @pytest.mark.parametrize(("space", "affected"), [("order", 2), ("unbounded", 0)])

@@ -47,7 +47,6 @@ def make_top(
 
 
 def slow_value(name: str, ids: Sequence[str], grades: Mapping[str, int], cutoff: int) -> float:
-    """A measure of one list, as its definition reads."""
     row = [max(0, grades.get(document, 0)) for document in ids][:cutoff]
     relevant = sum(grade > 0 for grade in grades.values())
     hits = [i for i, grade in enumerate(row, 1) if grade > 0]
@@ -75,7 +74,6 @@ def slow_value(name: str, ids: Sequence[str], grades: Mapping[str, int], cutoff:
 def slow_differences(
     name: str, grades: Mapping[str, int], first: Sequence[str], second: Sequence[str], cutoff: int
 ) -> dict[tuple[tuple[str, int], ...], float]:
-    """By completion, the difference of the two lists."""
     seen = dict.fromkeys((*first[:cutoff], *second[:cutoff]))
     unknown = [document for document in seen if document not in grades]
     values = {}
@@ -88,5 +86,4 @@ def slow_differences(
 
 
 def of_last_query(values: np.ndarray) -> float:
-    """The value of the query that the lists are of."""
     return float(values[-1])

@@ -48,8 +48,6 @@ SYSTEMS: list[dict[str, Any]] = [
 
 @dataclass(frozen=True)
 class Case:
-    """Judgments and lists, as dictionaries and aligned."""
-
     judged: dict[str, dict[str, int]]
     lists: dict[str, dict[str, dict[str, float]]]
     rerank: dict[str, dict[str, float]]
@@ -59,7 +57,6 @@ class Case:
         return Qrels.from_dict(self.judged)
 
     def align(self, lists: dict[str, dict[str, dict[str, float]]] | None = None) -> AlignedRuns:
-        """These lists, or others on the same judgments."""
         types = {q: Query(q, type="local" if n % 2 else "hybrid") for n, q in enumerate(QUERIES)}
         runs = (self.lists if lists is None else lists).items()
         return align(
@@ -72,7 +69,6 @@ class Case:
 
 
 def make_case(seed: int) -> Case:
-    """Judgments of 5 queries, and lists of at most 13 documents; ``q0`` is in all of them."""
     random = Random(seed)
 
     def scored(documents: list[str]) -> dict[str, float]:
@@ -100,7 +96,6 @@ def make_system(config: dict[str, Any]) -> System:
 
 
 def final_lists(system: System, runs: AlignedRuns) -> dict[str, list[str]]:
-    """Query → documents, best first, by the plain path."""
     lists = make_final_lists(system, runs)
     ranked: dict[str, list[str]] = {query: [] for query in runs.queries}
     for query, document in zip(lists.query_ids, lists.document_ids, strict=True):
@@ -109,7 +104,6 @@ def final_lists(system: System, runs: AlignedRuns) -> dict[str, list[str]]:
 
 
 def detail(case: Case, *systems: System, runs: AlignedRuns | None = None) -> DetailedSet:
-    """The systems with their values on all lists, or on these runs."""
     runs = runs or case.align()
     scores = evaluate_systems(systems, runs, [MEASURE])
     values = {system.name: each.values[0] for system, each in zip(systems, scores, strict=True)}

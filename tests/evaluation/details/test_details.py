@@ -110,21 +110,6 @@ def test_texts_are_shortened(root: Path) -> None:
     assert found.document_texts == {"d1": f"One: {'x' * 295}…"}
 
 
-def test_everything_is_json(tmp_path: Path) -> None:
-    found = details(tiny.make(tmp_path))
-    data = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert (data["format"], data["format_version"], data["report"]) == (
-        "fusion-bench-details",
-        1,
-        "e",
-    )
-    [item] = data["collections"]
-    assert item["relevant"]["source_ranks"] == [[2, 2, 2], [1, 2, 1]]
-    assert "queries" not in item["relevant"]
-    assert item["top"][0]["labels"] == ["a", "b"]
-    assert item["depth_curve"]["rows"][-1]["depth"] == 2
-
-
 def test_where_all_is_too_much_the_page_can_say_so(root: Path) -> None:
     [found] = details(root, DetailsCollector(limit=1)).collections
     assert found.kept_queries.tolist() == []
@@ -154,7 +139,6 @@ CASES = st.builds(make_case, st.integers(0, 10**6))
 
 
 def collect(case: Case, config: dict[str, Any]) -> tuple[AlignedRuns, RankCollector]:
-    """The runs, and what is collected while the system is measured."""
     runs = case.align()
     collector = RankCollector(runs, list_relevant(runs, case.qrels, 1))
     observe = collector.observe("s")
@@ -222,7 +206,6 @@ def test_top_documents_are_the_beginnings_of_the_lists(case: Case, config: dict[
 
 
 def describe_all(config: dict[str, Any]) -> str:
-    """Everything that is measured and collected of one system, as JSON."""
     system, measures = make_system(config), [MEASURE, parse_measure("AP")]
     runs, collected = collect(make_case(5), config)
     assessed = assess_system(system, runs, measures)
@@ -332,11 +315,6 @@ def test_the_others_are_evaluated_all_the_same() -> None:
     assert found.to_dict()["rows"][1]["mean"] is None
 
 
-def test_a_single_source_cannot_be_left_out() -> None:
-    found = leave_sources_out(detail(make_case(0), make_system(SYSTEMS[0])), make_case(0).align())
-    assert found.rows == ()
-
-
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("config", [RRF, *SYSTEMS[2:]], ids=str)
 def test_shorter_lists(config: dict[str, Any], seed: int) -> None:
@@ -366,10 +344,6 @@ def _first(rows: dict[str, float], depth: int) -> dict[str, float]:
 def kept(sizes: list[list[int]], differences: list[list[float]], limit: int) -> list[list[bool]]:
     chosen = choose_queries(list(map(np.array, sizes)), list(map(np.array, differences)), limit)
     return [keep.tolist() for keep in chosen]
-
-
-def test_all_are_kept_where_they_fit() -> None:
-    assert kept([[4, 3], [3]], [[0.0, 0.5], [1.0]], 10) == [[True, True], [True]]
 
 
 def test_those_that_differ_most_are_kept() -> None:
@@ -437,12 +411,3 @@ def test_overlap(case: Case, depth: int) -> None:
                     common = set(first) & set(second)
                     shares.append(len(common) / max(len(first), len(second)))
             np.testing.assert_allclose(found.shared[a, b], np.mean(shares), rtol=1e-12)
-
-
-def test_a_table_has_a_row_a_source() -> None:
-    found = overlap_of(make_case(1), 10)
-    frame = found.to_pandas()
-    assert frame["source"].tolist() == list(SOURCES)
-    assert frame["shared with b"].tolist() == found.shared[:, 1].tolist()
-    assert found.to_dict()["alone_share"] == (found.alone / found.relevant).tolist()
-    assert repr(found) == "SourceOverlap(3 sources, top 10)"

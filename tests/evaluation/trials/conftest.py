@@ -16,7 +16,6 @@ def repeated(tmp_path_factory: pytest.TempPathFactory) -> Collection:
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> list[Collection]:
-    """Each trial as a dataset of its own."""
     collections = []
     for text in TRIALS:
         root = tmp_path_factory.mktemp("alone")

@@ -209,11 +209,6 @@ def test_the_page_and_the_checks_say_each_number(project: Path) -> None:
     assert {row["name"]: row["trials"] for row in summary["runs"]} == {"a": 3, "b": 2, "c": 1}
 
 
-def test_lists_are_checked_in_their_own_trials(collection: Collection) -> None:
-    named = sorted((info.name, info.trial or 0) for info in collection.runs)
-    assert named == [("a", 1), ("a", 2), ("a", 3), ("b", 1), ("b", 2), ("c", 0)]
-
-
 def test_no_system_passes_the_perfect_order(tmp_path: Path) -> None:
     """Only the second file of b, the last that it has, finds a relevant document."""
     nothing, found = (0,) * len(QUERIES), (1,) * len(QUERIES)
@@ -354,11 +349,6 @@ def test_groups_that_are_found_name_the_trial(tmp_path: Path) -> None:
     assert describe_first_repeat(dataset) == (GROUPED,)
     assert dataset_notices(dataset)[-1] == GROUPED
     assert describe_first_repeat(find_groups(load_dataset(path, runs=["b"]))) == ()
-
-
-def test_nothing_is_said_of_lists_of_one_file(tmp_path: Path) -> None:
-    dataset = find_groups(load_dataset(make_plain(tmp_path, FIRST)))
-    assert describe_first_repeat(dataset, "Verdicts") == ()
 
 
 # ── two reports of a system with trials: the same ones, new ones, or one alone

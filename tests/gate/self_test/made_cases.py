@@ -114,7 +114,6 @@ class MadeCase:
 
 
 def make_cases() -> Iterator[MadeCase]:
-    """Every case."""
     for entry in yaml.safe_load(STATED.read_text(encoding="utf-8")):
         yield _read_case(**entry)
 
@@ -142,7 +141,6 @@ def _expand(text: str) -> list[str]:
 
 
 def run_cases() -> Iterator[CaseOutcome]:
-    """Run the steps of every case in a temporary folder, and judge the last."""
     with (
         tempfile.TemporaryDirectory(prefix="fusion-bench-self-test-") as place,
         WorkerProcess() as process,

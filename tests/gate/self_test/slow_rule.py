@@ -48,12 +48,10 @@ class SlowCheck:
 
     @property
     def mean(self) -> float:
-        """Of the differences."""
         return math.fsum(self.differences) / len(self.differences)
 
     @property
     def members(self) -> list[list[float]]:
-        """The differences of each group."""
         names = self.groups or range(len(self.differences))
         members: dict[object, list[float]] = {}
         for name, value in zip(names, self.differences, strict=True):

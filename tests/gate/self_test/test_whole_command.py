@@ -51,15 +51,6 @@ def test_every_answer_of_the_command_is_right(monkeypatch: pytest.MonkeyPatch) -
     assert {outcome.exit_code for outcome in outcomes} == {0, 1, 2, 3}
 
 
-def test_a_stated_case_says_what_every_field_of_a_project_needs() -> None:
-    by_name = {case.name: case for case in make_cases()}
-    assert len(by_name) == len([*make_cases()])
-    case = by_name["one slice loses, the other is as it was"]
-    assert case.project.lists["after"] == [[1] * 60 + [2] * 40]
-    assert case.project.types == ["a"] * 60 + ["b"] * 40
-    assert case.steps == (("before", "update"), ("after", "gate"))
-
-
 def test_damaged_lists_fall(tmp_path: Path) -> None:
     outcomes = [*run_damaged_lists(cases_inputs(tmp_path))]
     assert [outcome.faults for outcome in outcomes] == [()] * 3
@@ -98,12 +89,6 @@ def check(**changed: object) -> dict[str, object]:
     """The record of the check of six lost queries."""
     right = {"status": "regressed", "difference": -6 / 60}
     return {"measure": "RR@10", "reference": "baseline", "slice": None, **right, **changed}
-
-
-def test_a_missing_check_is_a_fault() -> None:
-    stated = replace(six_lost(), checks=[*six_lost().checks, {"status": "pass"}])
-    [missing] = find_faults(stated, 1, [check()])
-    assert missing.startswith("1 checks, and 2")
 
 
 def test_commands_that_do_not_end_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

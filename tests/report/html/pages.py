@@ -38,7 +38,6 @@ class ParsedPage(HTMLParser):
 
     @property
     def text(self) -> str:
-        """All that is shown."""
         shown = (texts for tag, texts in self.texts.items() if tag not in {"script", "style"})
         return "\n".join(text for texts in shown for text in texts)
 

@@ -98,14 +98,6 @@ def test_the_data_has_what_lint_found_and_what_changed() -> None:
     assert data["change"] == json.loads(json.dumps(change.to_dict()))
 
 
-def test_the_first_group_of_three_systems_or_more_is_named() -> None:
-    rows = [cases.system(name, 0.5) for name in ("base", "x", "y")]
-    groups = {3: ["x", "y"], 2: []}
-    for count, names in groups.items():
-        known = cases.collection(*rows[:count], first_group=("x", "y"))
-        assert evaluation_data(cases.report(known))["collections"][0]["first_group"] == names
-
-
 # ── details data
 
 
@@ -149,12 +141,6 @@ def test_a_top_has_every_term_of_each_score(tmp_path: Path) -> None:
     graded = zip(record.grades.tolist(), record.judged.tolist(), strict=True)
     assert top["grades"] == [grade if is_judged else None for grade, is_judged in graded]
     assert None in top["grades"]
-
-
-def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
-    data = data_of(tiny.make(tmp_path), limit=1)["details"]
-    assert data["kept"] == []
-    assert data["relevant"]["query"] == []
 
 
 def test_texts_from_outside_stay_texts(tmp_path: Path) -> None:

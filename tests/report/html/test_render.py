@@ -19,7 +19,6 @@ from fusion_bench.report.html.render import (
 )
 from fusion_bench.report.page import (
     Column,
-    Figure,
     Finding,
     NextStep,
     Page,
@@ -115,28 +114,11 @@ def test_a_page_reads_without_script() -> None:
         assert part in text
 
 
-def test_warnings_stand_before_findings_and_provenance_last() -> None:
-    findings = (Finding("a finding"), Finding("a warning", "warning"))
-    provenance = Section("Provenance", facts={"seed": "7"})
-    html = render_html(Page("T", (Section("S", findings=findings),), Finding("answer"), provenance))
-    places = [html.index(text) for text in ("answer<", "a warning<", "a finding<", ">Provenance<")]
-    assert places == sorted(places)
-
-
 def test_the_title_is_the_answer_with_the_name_beside_it() -> None:
     html = render_html(Page("mine", (), Finding("lost", "worse"), answer="Keep a"))
     assert "<title>Keep a (mine)</title>" in html
     assert '<h1 id="title" class="tone-worse"><bdi>Keep a</bdi>' in html
     assert "<title>mine</title>" in render_html(Page("mine", ()))
-
-
-def test_the_page_says_what_to_do_and_with_which_command() -> None:
-    steps = (NextStep("fusion-bench gate a.yaml", "check"),)
-    html = render_html(Page("T", (), next_steps=steps, advice=("Use x.",)))
-    block = html.split('id="advice"')[1].split("</section>")[0]
-    for text in ("Use x.", "check</dt>", "<code>fusion-bench gate a.yaml</code>"):
-        assert text in block
-    assert 'id="advice"' not in render_html(Page("T", ()))
 
 
 @pytest.mark.parametrize(("required", "optional", "hidden"), [(5, 2, 0), (5, 3, 3), (9, 0, 2)])
@@ -150,16 +132,6 @@ def test_of_many_columns_seven_are_shown_at_first(
     page = parse_page(render_html(Page("T", (Section(parts=(table,)),))))
     extra = [tag for tag, a in page.tags if "extra" in (a.get("class") or "").split()]
     assert (extra.count("th"), extra.count("td")) == (hidden, hidden)
-
-
-def test_a_figure_has_a_place_that_the_script_fills() -> None:
-    def draw() -> None: ...
-
-    figures = (Figure("a.png", "A", "about a", draw), Figure("b.svg", "B", "", draw))  # type: ignore[arg-type]
-    page = parse_page(render_html(Page("T", (Section(parts=figures),))))
-    places = [attributes for tag, attributes in page.tags if tag == "figure"]
-    assert places == [{"data-picture": name, "hidden": None} for name in ("a.png", "b.svg")]
-    assert "about a" in page.text
 
 
 # ── finding groups

@@ -154,18 +154,6 @@ def test_the_picture_joins_efficient_points_and_marks_default_and_choice() -> No
     assert ticks[ticks <= 60].tolist() == [0.0, 10.0, 20.0, 50.0]
 
 
-def test_effort_that_is_not_known_gets_no_panel_and_equal_effort_a_plain_axis() -> None:
-    figure = draw_pareto_front(record(), front_with_points(UNKNOWN))
-    assert len(figure.axes) == 1
-    flat = draw_pareto_front(
-        record(), front_with_points({d: {"cost": 2.0} for d in (10, 20, 50, 60)})
-    )
-    assert [axes.get_xscale() for axes in flat.axes] == ["symlog", "linear", "symlog"]
-    wide = draw_pareto_front(record(), front_with_points({10: {"cost": 1e-9}, 60: {"cost": 1e3}}))
-    ticks = np.asarray(wide.axes[1].get_xticks())
-    assert 3 <= len(ticks) <= 20
-
-
 def test_two_rerankers_have_two_marks_and_candidates_are_not_joined_across_them() -> None:
     two = (RerankerEffort(reranker="ce"), RerankerEffort(reranker="small"))
     points = {10: {"reranker": "small"}, 20: {"reranker": "small"}}
