@@ -30,7 +30,6 @@ def make_values(judge: str, queries: int, *, shift: float, seed: int = 0) -> Jud
 
 
 def judged(judge: str, values: Mapping[str, FloatArray]) -> JudgeValues:
-    """The same values in two measures."""
     measures = ("nDCG@10", "RR@10")
     queries = tuple(f"q{n}" for n in range(len(values["base"])))
     return JudgeValues(
@@ -185,11 +184,11 @@ def test_measures_of_the_command_replace_those_of_the_experiment(capsys: Capture
     ("words", "message"),
     [
         (["--human-judge", "picked"], "no random sample"),
-        (["--human-judge", "volunteers"], "judges.volunteers of mine does not"),
-        (["--human-judge", "qrels"], "judges of mine does not"),
-        (["--human-judge", "llm"], "kind is 'machine', and 'human'"),
+        (["--human-judge", "volunteers"], "judges.volunteers"),
+        (["--human-judge", "qrels"], "judges of mine"),
+        (["--human-judge", "llm"], "kind is 'machine'"),
         (["--human-judge", "nobody"], "unknown judge 'nobody'"),
-        (["--machine-judge", "qrels"], "kind is 'human', and 'machine'"),
+        (["--machine-judge", "qrels"], "kind is 'human'"),
         (
             ["--set", "systems.live={runs: [a, b], fusion: lambdamart}"],
             "system 'live' learns",

@@ -135,7 +135,6 @@ def test_every_measure_has_a_plan(judged: JudgedSystems, name: str) -> None:
 def test_a_sitting_ends_with_what_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    """In the terminal of a judge who finds nothing relevant."""
     asked = []
 
     def judge_all(task: JudgeTask, *_texts: object) -> JudgingSession:
