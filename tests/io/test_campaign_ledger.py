@@ -4,7 +4,6 @@ import json
 import multiprocessing
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +21,7 @@ from fusion_bench.io.campaign_ledger import (
 )
 from fusion_bench.io.held_out import LEDGER_NAME
 from fusion_bench.util.digests import add_line_digest
+from tests.git_project import commit_all
 
 CAMPAIGN = "0123456789abcdef"
 HELD_OUT = HeldOutDigests(queries=("aa", "bb"), judgments=("cc",), groups=("aa", "bb"))
@@ -189,19 +189,11 @@ def test_a_thousand_asks_are_small_and_cheap_to_read_again(tmp_path: Path) -> No
     assert min(seconds) < 0.005
 
 
-def git(folder: Path, *words: str) -> None:
-    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-    subprocess.run(["git", "-C", str(folder), *identity, *words], check=True, capture_output=True)
-
-
 @pytest.fixture
 def committed(tmp_path: Path) -> Path:
-    """A ledger that a repository has with three asks."""
     path = tmp_path / "datasets" / "made" / LEDGER_NAME
     make_ledger(path)
-    git(tmp_path, "init", "-q")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "-qm", "first")
+    commit_all(tmp_path)
     return path
 
 

@@ -315,7 +315,6 @@ def test_the_message_names_the_folders_that_were_looked_in(tmp_path: Path) -> No
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An experiment's folder, and beside it the working directory."""
     (tmp_path / "search").mkdir()
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
@@ -431,7 +430,7 @@ def test_a_run_answers_the_queries_for_which_it_is_on(
 @pytest.mark.parametrize(
     ("when", "message"),
     [
-        ("{intnet: [meta]}", r"yaml:5: runs\.a\.when: unknown field of the queries 'intnet'"),
+        ("{intnet: [meta]}", r"yaml:5: runs\.a\.when:"),
         ("{tags: [x]}", "field 'tags' of"),
         ("{text: [x]}", "'text' is different"),
         ("{intent: []}", r"runs\.a\.when\.intent: .*at least 1 item"),
