@@ -4,9 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-import yaml
 
 import fusion_bench as fb
 from fusion_bench.cli import main
@@ -17,7 +15,6 @@ from fusion_bench.experiment.experiment import Experiment, read_experiment, repl
 from fusion_bench.experiment.settings import GatePolicy, Tolerance
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.methods.fuse.rrf import RRF
 from tests.gate import cases
 
 HERE = Path(__file__).parents[2]
@@ -66,56 +63,6 @@ def test_what_breaks_a_rule(options: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         built(**options)
     assert str(caught.value).startswith(message)
-
-
-@pytest.mark.parametrize("value", [True, "20", "", "1e", "inf", "1_000"])
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [
-        ("fusion.k", "number"),
-        ("fusion.weights.a", "number"),
-        ("blend.min_score", "number"),
-        ("blend.depth", "integer"),
-        ("blend.tiers.3", "number"),
-        ("top_k", "integer"),
-        ("min_relevance", "number"),
-    ],
-)
-def test_text_and_truth_values_are_no_numbers(path: str, kind: str, value: object) -> None:
-    system: dict[str, Any] = {
-        "runs": ["a", "b"],
-        "fusion": {"method": "rrf", "k": 60, "weights": {"a": 2}},
-        "blend": {"method": "position_aware", "reranker": "r", "depth": 20, "tiers": {3: 1}},
-    }
-    assert built(systems={"one": system})
-    *parents, key = path.split(".")
-    place: dict[Any, Any] = system
-    for parent in parents:
-        place = place[parent]
-    place[int(key) if key.isdecimal() else key] = value
-    with pytest.raises(ConfigError) as caught:
-        built(systems={"one": system})
-    expected = f"systems.one.{path}: input should be a valid {kind}, given {value!r}"
-    assert str(caught.value) == expected
-
-
-@pytest.mark.parametrize(
-    ("value", "k"), [(20, 20), (2.5, 2.5), (np.int64(20), 20), (np.float32(2.5), 2.5)]
-)
-def test_whatever_is_a_number_passes_as_one(value: object, k: float) -> None:
-    system = {"runs": ["a", "b"], "fusion": {"method": "rrf", "k": value}}
-    fusion = built(systems={"one": system}).systems["one"].fusion
-    assert isinstance(fusion, RRF)
-    assert (fusion.k, type(fusion.k)) == (k, float)
-
-
-@pytest.mark.parametrize("text", ["1e1", "1e+1", "1.0e1", ".1E2", "100e-1"])
-def test_numbers_with_an_exponent_that_yaml_takes_for_text(text: str) -> None:
-    assert isinstance(yaml.safe_load(text), str)
-    system = {"runs": ["a", "b"], "fusion": {"method": "rrf", "k": yaml.safe_load(text)}}
-    fusion = built(systems={"one": system}).systems["one"].fusion
-    assert isinstance(fusion, RRF)
-    assert fusion.k == 10
 
 
 def test_measures_are_what_the_dataset_resolves() -> None:

@@ -226,12 +226,6 @@ def test_what_breaks_a_rule_is_said_with_its_line(
         read_spec(root / DATASET)
 
 
-def test_the_built_in_dataset_keeps_its_rules() -> None:
-    dataset = load_dataset(ATTACK, runs=(), rerankers=())
-    assert set(dataset.spec.runs) == {"bm25", "dense", "graph"}
-    assert {"dev", "test"} <= set(dataset.splits)
-
-
 def test_a_file_s_own_format_and_columns(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
     folder = root / "datasets/tiny"

@@ -72,7 +72,6 @@ def wait_until_ready(base: str, server: subprocess.Popen[bytes]) -> None:
 
 
 def add_collection(base: str, space: str) -> None:
-    """All documents in a collection of this distance."""
     place = f"{base}{COLLECTIONS}"
     columns = {
         "ids": [*DOCUMENTS],

@@ -17,7 +17,6 @@ from fusion_bench.errors import DataError
 
 
 def load_script() -> ModuleType:
-    """The file beside the collections, which is in no package."""
     path = Path(__file__).parents[3] / "datasets" / "entity_walk.py"
     spec = importlib.util.spec_from_file_location("entity_walk", path)
     assert spec is not None

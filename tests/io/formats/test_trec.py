@@ -50,11 +50,6 @@ def test_qrels_read_the_same_in_every_spelling(spelling: str, suffix: str, tmp_p
     assert load_qrels(path).to_dict() == GRADES
 
 
-def test_ids_may_be_of_any_script(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.trec", "fråga-1 Q0 文書🙂 1 0.5 t\nfråga-1 Q0 é 2 0.25 t\n")
-    assert load_run(path).to_dict() == {"fråga-1": {"文書🙂": 0.5, "é": 0.25}}
-
-
 def test_an_error_counts_blank_lines_too(tmp_path: Path) -> None:
     path = written(tmp_path / "a.trec", "\n\nq1 Q0 d1 1 0.5 t\n\nq1 Q0 d2 2 x t\n")
     with pytest.raises(DataError, match=r"a\.trec:5:.*'x'"):

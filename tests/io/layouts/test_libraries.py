@@ -151,5 +151,5 @@ def test_samples_in_a_list_have_lists_and_judgments(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", [".lz4", ".npz", ".lst"])
 def test_a_packed_file_says_how_to_save_it(suffix: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r'save it as JSON .* run\.save\("run\.json"\)'):
+    with pytest.raises(DataError, match=r"run\.save"):
         load_run(written(tmp_path / f"run{suffix}", "x y"))

@@ -90,7 +90,7 @@ def test_a_sheet_without_grades_says_what_to_fill_in(root: Path, capsys: Capture
     run(capsys, DATASET, "--export", "s.csv")
     out = run(capsys, DATASET, "--import", "s.csv")
     assert out.startswith("0 grades read")
-    assert "column 'grade' of s.csv" in out
+    assert "column 'grade'" in out
     rows = (root / "s.csv").read_text(encoding="utf-8").splitlines()
     text = "\n".join([rows[0], *(f"{row[:-2]},1," for row in rows[1:])])
     (root / "s.csv").write_text(text, encoding="utf-8")

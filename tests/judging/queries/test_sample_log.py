@@ -180,8 +180,8 @@ def test_searches_that_do_not_count_are_named_and_the_log_is_not_overwritten(
     words = ["queries", "sample", str(tmp_path / "log.txt"), "--out", str(tmp_path / "q.jsonl")]
     assert main(words) == 0
     out = capsys.readouterr().out
-    assert "note: 1 search without" in out
-    assert "note: 1 search of more" in out
+    assert "1 search without" in out
+    assert "1 search of more" in out
     (tmp_path / "log.txt").write_text("a\n")
     log = str(tmp_path / "log.txt")
     assert main(["queries", "sample", log, "--out", log]) == 2

@@ -89,7 +89,7 @@ def test_a_base_fusion_weighs_every_source_alike_and_bonuses_by_rank() -> None:
 def test_rrf_v2_needs_a_question_that_weighs_something() -> None:
     fusion = fusions.build("rrf_v2")
     assert fusion.source_weights(SOURCES, ROLES).tolist() == [1, 2, 1]
-    with pytest.raises(ConfigError, match=r"in use: hyde, keyword\)"):
+    with pytest.raises(ConfigError, match=r"hyde, keyword\)"):
         fusion.source_weights(("bm25", "hyde"), [ROLES[0], ROLES[2]])
     with pytest.raises(ConfigError, match=r"in use: none\)"):
         fusion.source_weights(("bm25",), [frozenset()])

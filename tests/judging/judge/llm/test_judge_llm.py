@@ -72,7 +72,7 @@ def test_a_model_grades_the_pool_and_what_people_graded(
     assert (record.pairs, record.graded, record.models) == (16, 16, {"resolved-model": 16})
     assert (record.family, record.ledger["calls"], record.ledger["tokens"]) == ("llama", 16, 1600)
     assert record.by_grade == {"0": 4, "1": 4, "2": 4, "3": 4}
-    assert "qrels: {path: machine-judgments/m.csv, kind: machine" in out
+    assert "machine-judgments/m.csv, kind:" in out
     assert "judges:" not in out
     assert "grades agreement" in out
     assert main(["grades", "agreement", "mine", "--json"]) == 0
@@ -286,7 +286,7 @@ def test_grades_in_files_that_nobody_named_count_as_well(
     assert read_grades(folder).keys() == given | {(f"q{q}", f"q{q}-0") for q in range(4)}
     write_config(tmp_path, server, "examples: {judge: bea, per_grade: 1}\n")
     assert main(JUDGE) == 2
-    assert "'bea' (known: ann, no" in capsys.readouterr().err
+    assert "'bea' (known:" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
