@@ -4,7 +4,6 @@ import json
 import multiprocessing
 import os
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -170,23 +169,6 @@ def test_a_killed_append_leaves_the_old_file(tmp_path: Path) -> None:
     campaign_ledger._read.clear()
     assert read_events(path) == written
     assert len(append_events(path, lambda _: [answer(1)])) == len(written) + 1
-
-
-def test_a_thousand_asks_are_small_and_cheap_to_read_again(tmp_path: Path) -> None:
-    path = tmp_path / LEDGER_NAME
-    queries = tuple(f"{n:012x}" for n in range(3500))
-    held_out = HeldOutDigests(queries=queries, judgments=queries, groups=queries)
-    opened = OPEN.model_copy(update={"held_out": held_out})
-    asks = [event for n in range(1, 1001) for event in (ask(n), answer(n))]
-    append_events(path, lambda _: [opened, *asks])
-    assert path.stat().st_size < 5_000_000
-    read_events(path)
-    seconds = []
-    for _ in range(20):
-        start = time.process_time()
-        read_events(path)
-        seconds.append(time.process_time() - start)
-    assert min(seconds) < 0.005
 
 
 @pytest.fixture

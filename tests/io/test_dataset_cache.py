@@ -277,17 +277,6 @@ def test_the_oldest_entries_make_room(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.glob("[!.]*")) == ["b", "d"]
 
 
-def test_what_has_no_room_is_not_kept_and_said_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    for _ in range(2):
-        cache = Cache(tmp_path, max_bytes=1000)
-        cache.store("a", {}, {"n": np.zeros(500)})
-    assert not (tmp_path / "a").exists()
-    (record,) = caplog.records
-    assert "FUSION_BENCH_CACHE_GB=1" in record.getMessage()
-
-
 def test_by_default_what_is_used_together_fits(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,15 +126,6 @@ def test_a_list_that_is_sorted_again_by_its_scores_stays_as_it_is(size: float) -
 # ── system ranking
 
 
-def test_a_source_of_weight_0_brings_no_candidates_and_no_bonus() -> None:
-    off = system(fusion={"method": "rrf", "weights": {"keyword": 0}})
-    assert lists(off) == lists(system(runs=("dense",)))
-    assert lists(off)["q1"] == ["c", "d"]
-    v2 = system(fusion={"method": "rrf_v2", "weights": {"keyword": 0}})
-    ranking = rank_candidates(v2, runs())
-    assert float(ranking.scores.max()) == pytest.approx(1 / 61 + 0.05)
-
-
 def test_ties_begin_where_their_group_does() -> None:
     ranking = rank_candidates(system(), runs())
     mine = slice(0, int(ranking.runs.offsets[1]))

@@ -23,20 +23,6 @@ def view(**lists: dict[str, float]) -> AlignedRuns:
 
 
 @pytest.mark.parametrize(
-    ("weights", "expected"),
-    [
-        ({}, [1, 1, 1]),
-        ({"bm25": 3}, [3, 1, 1]),
-        ({"keyword": 3, "question": 0.5}, [3, 0.5, 1]),
-        ({"hyde": 0, "graph": 0}, [1, 1, 0]),
-    ],
-)
-def test_weights_go_by_name_or_role(weights: dict[str, float], expected: list[float]) -> None:
-    fusion = fusions.build({"method": "rrf", "weights": weights})
-    assert fusion.source_weights(SOURCES, ROLES).tolist() == expected
-
-
-@pytest.mark.parametrize(
     ("weights", "message"),
     [
         ({"dense": 1, "question": 2}, "'dense' and 'question'"),

@@ -120,31 +120,6 @@ def test_a_score_is_what_a_document_beats_and_ties_with() -> None:
 # ── reciprocal rank fusion weighted by a softmax of each list's scores
 
 
-#: The numbers of its source.
-PUBLISHED = {
-    "method": "softmax_rrf",
-    "weights": {"dense": 0.7, "bm25": 0.3},
-    "temperature": {"dense": 0.8, "bm25": 2.0},
-    "rank_decay": {"dense": 0.02, "bm25": 0.05},
-}
-
-
-def test_the_example_and_the_numbers_of_softmax_rrf() -> None:
-    config = {"method": "softmax_rrf", "rank_decay": 0, "weights": {"bm25": 3}}
-    found = scores(config, bm25={"a": 7.0, "b": 7.0})
-    assert sorted(found.values()) == pytest.approx([0.5 * 3 / 62, 0.5 * 3 / 61], rel=1e-15)
-    dense, bm25 = {"a": 0.9, "b": 0.6}, {"b": 11.0, "c": 9.0, "a": 4.0}
-    found = scores(PUBLISHED, dense=dense, bm25=bm25)
-    in_dense = [math.exp(0.9 / 0.8 - 0.02), math.exp(0.6 / 0.8 - 0.04)]
-    in_bm25 = [math.exp(11 / 2 - 0.05), math.exp(9 / 2 - 0.10), math.exp(4 / 2 - 0.15)]
-    expected = {
-        "a": in_dense[0] / sum(in_dense) * 0.7 / 61 + in_bm25[2] / sum(in_bm25) * 0.3 / 63,
-        "b": in_dense[1] / sum(in_dense) * 0.7 / 62 + in_bm25[0] / sum(in_bm25) * 0.3 / 61,
-        "c": in_bm25[1] / sum(in_bm25) * 0.3 / 62,
-    }
-    assert found == pytest.approx(expected, rel=1e-14)
-
-
 def test_a_low_temperature_keeps_the_order_of_a_list() -> None:
     crowd = {f"d{n:03}": float(-n) for n in range(300)}
     config = {"method": "softmax_rrf", "temperature": 0.01}

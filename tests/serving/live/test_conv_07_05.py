@@ -39,10 +39,6 @@ def mock_results(strategy: str, count: int) -> list[dict[str, Any]]:
     ]
 
 
-def mock_sets(count: int) -> dict[str, list[dict[str, Any]]]:
-    return {name: mock_results(name, count) for name in EQUAL}
-
-
 def mock_fused(count: int) -> list[FusedSearchResult]:
     return [FusedSearchResult(f"c{i}", f"content {i}", 0.9 - 0.01 * i) for i in range(count)]
 
@@ -53,24 +49,6 @@ def rerank(reranker: Any, candidates: Sequence[FusedSearchResult], limit: int) -
 
 
 # ── RRFFusion
-
-
-def test_rrf_fusion_three_lists_are_merged_by_weight_within_0_and_1() -> None:
-    fused = RRFFusion().fuse(mock_sets(5), EQUAL)
-    assert len(fused) == 15
-    assert fused[0].fused_score == pytest.approx(0.34 / 61 / (3 / 61))
-    assert fused[0].content == "Content graph 0"
-    fused = RRFFusion().fuse(mock_sets(3), {"keyword": 0.1, "semantic": 0.1, "graph": 0.8})
-    [top] = [source for source in fused[0].sources if source.rank == 1]
-    assert top.strategy == "graph"
-    weights = {"keyword": 3.0, "semantic": 3.0, "graph": 3.0}
-    everywhere = {name: [("x", 1.0)] for name in EQUAL}
-    for fused in (
-        RRFFusion().fuse(mock_sets(10), EQUAL),
-        RRFFusion().fuse(everywhere, weights),
-    ):
-        assert all(0 <= result.fused_score <= 1 for result in fused)
-    assert fused[0].fused_score == 1
 
 
 def test_rrf_fusion_a_chunk_of_two_lists_is_there_once() -> None:
@@ -164,18 +142,6 @@ def test_cohere_reranker_always_asks_and_asks_for_nothing_without_candidates() -
         assert rerank(reranker, [], 3) == []
         assert len(rerank(reranker, mock_fused(3), 3)) == 3
     assert len(state.requests) == 1
-
-
-def test_llm_reranker_scores_in_batches() -> None:
-    with serving(Loopback("chat", say=lambda _: "8,7,9,6,5")) as state:
-        reranker = LLMReranker("m", base_url=state.url, key=None, batch_size=5)
-        result = rerank(reranker, mock_fused(10), 3)
-    assert len(state.requests) == 2
-    assert len(result) == 3
-    assert [(item.chunk_id, item.reranked_score) for item in result[:2]] == [
-        ("c2", 0.9),
-        ("c7", 0.9),
-    ]
 
 
 def test_llm_reranker_keeps_what_could_not_be_read_and_says_so(

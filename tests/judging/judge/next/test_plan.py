@@ -292,15 +292,6 @@ def test_move_to_front_equals_the_slow_loop(pool: list[PooledDocument], relevant
     assert ids(move_to_front(pool, known, 0)) == slow_move_to_front(pool, known)
 
 
-def test_move_to_front_stays_with_what_finds_relevant_documents() -> None:
-    pool = [
-        *(PooledDocument("q", d, (rank, 0)) for rank, d in enumerate("abc", 1)),
-        *(PooledDocument("q", d, (0, rank)) for rank, d in enumerate("xyz", 1)),
-    ]
-    assert ids(move_to_front(pool, {}, 0)) == "axbycz"
-    assert ids(move_to_front(pool, {("q", "x"): True, ("q", "y"): True}, 0)) == "axyzbc"
-
-
 @settings(max_examples=examples(25))
 @given(pool=pools())
 def test_uncertainty_is_the_variance_of_discounts(pool: list[PooledDocument]) -> None:
