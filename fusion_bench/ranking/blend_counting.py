@@ -19,9 +19,14 @@ from typing import NamedTuple
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns, ViewCache, cached_by_view
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, score_keys
+from fusion_bench.data.ordering import KEY_SPACING, BoolArray, FloatArray, IntArray, score_keys
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.methods.blend import BlendWeights, RerankBlend, fixed_scale
+from fusion_bench.methods.blend import (
+    BlendWeights,
+    RerankBlend,
+    fixed_scale,
+    level_equal_scores,
+)
 from fusion_bench.ranking.quantized_scores import TopDocuments, true_by_row
 from fusion_bench.ranking.term_sums import KEY_STEP
 
@@ -171,13 +176,15 @@ class BlendFormula:
             return np.broadcast_to(reciprocals, heads.candidates.shape), np.zeros_like(heads.error)
         fused = heads.fused_scores
         if self.mixture.retrieval == "fused_min_max":
-            term = _min_max(np.where(heads.is_candidate, fused, np.nan))
+            fused = _level_rows(np.where(heads.is_candidate, fused, np.nan))
+            term = _min_max(fused)
             spread = np.ptp(np.where(heads.is_candidate, fused, fused[:, :1]), axis=1)[:, None]
+            error = heads.error + KEY_SPACING * np.fmax.reduce(np.abs(fused), 1, keepdims=True)
             # Numerator and denominator are off by twice the error each, and the term is at most
             # 1; where they could vanish nothing is known of it.
-            known = np.maximum(spread - 2 * heads.error, 0)
+            known = np.maximum(spread - 2 * error, 0)
             off = np.full_like(spread, 1.0)
-            np.divide(4 * heads.error, known, out=off, where=known > 0)
+            np.divide(4 * error, known, out=off, where=known > 0)
             return term, np.where(heads.error > 0, np.minimum(off, 1.0), 0.0)
         if self.greatest is not None:
             greatest = self.greatest[heads.queries][:, None]
@@ -210,6 +217,17 @@ def _min_max(values: FloatArray) -> FloatArray:
     halves = values / 2 - low / 2, high / 2 - low / 2  # differences themselves may overflow
     np.divide(*halves, out=out, where=~np.isnan(values) & (high > low))
     return out
+
+
+def _level_rows(scores: FloatArray) -> FloatArray:
+    """(m, D): see ``level_equal_scores``; few rows have scores that differ and could be equal."""
+    gaps = np.abs(np.diff(scores, axis=1))
+    close = (gaps > 0) & (gaps <= KEY_SPACING * np.abs(scores[:, 1:]))
+    rows = np.flatnonzero(close.any(axis=1))
+    flat = scores[rows].ravel()
+    lists = np.repeat(np.arange(len(rows)), scores.shape[1])
+    scores[rows] = level_equal_scores(flat, lists).reshape(-1, scores.shape[1])
+    return scores
 
 
 def _by_order(ranks: IntArray) -> FloatArray:

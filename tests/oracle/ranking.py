@@ -411,7 +411,8 @@ def retrieval_terms(
     if how == "reciprocal_rank":
         return {d: 1 / (order.index(d) + 1) for d in candidates}
     if how == "fused_min_max":
-        return min_max({d: shown[d] for d in candidates})
+        keys = {f"{shown[d]:.11e}": shown[d] for d in reversed(candidates)}  # first of equal ones
+        return min_max({d: keys[f"{shown[d]:.11e}"] for d in candidates})
     if how == "fused_max_possible":
         if top <= 0 and candidates:
             raise RefusedError("the greatest possible score is not positive")

@@ -129,6 +129,22 @@ def test_a_constant_reranker_leaves_the_fused_list_as_it_was(data: st.DataObject
         np.testing.assert_array_equal(blended.tie_starts[whole], expected.tie_starts[whole])
 
 
+@pytest.mark.parametrize("depth", [2, 3])
+def test_min_max_does_not_stretch_what_equal_fused_scores_differ_by(depth: int) -> None:
+    dense = Run.from_dict("dense", {"q1": {"a": 0.5, "b": 1.0, "c": 0.0}})
+    constant = Run.from_dict("r", {"q1": dict.fromkeys("abc", 0.0)})
+    bm25 = Run.from_dict("bm25", {"q1": {"c": 0.0}})
+    runs = align_all_queries([bm25, dense], rerankers=[constant], spaces={"r": "unit"})
+    fusion = {"method": "weighted_score", "weights": {"bm25": 1.0, "dense": 1e-14}}
+    fusion |= {"normalize": "min_max", "missing": "min"}
+    blend = {"method": "linear", "reranker": "r", "beta": 0, "depth": depth}
+    keys = {"name": "s", "runs": ["bm25", "dense"], "fusion": fusion}
+    system = System.model_validate(keys | {"blend": blend | {"retrieval": "fused_min_max"}})
+    expected = rank_candidates(no_blend(system), runs).positions
+    np.testing.assert_array_equal(rank_candidates(system, runs).positions, expected)
+    np.testing.assert_array_equal(ranked_lists(system, runs)[1].positions, expected)
+
+
 @contextmanager
 def assume_supported() -> Iterator[None]:
     """Leave out what is refused: a greatest possible score that is not above 0."""

@@ -23,8 +23,6 @@ from tests.tiny import edit
 from tests.tune import made
 
 OPTIONS = ("--trials", "4", "--no-plots", "--json")
-#: What one list of a run and two equal ones may tell apart.
-OTHER = {"provenance", "look", "list_trials", "data", "fingerprint"}
 
 
 def tune(root: Path, out: Path) -> dict[str, Any]:
@@ -46,21 +44,17 @@ def make(root: Path, *, changes: bool) -> Path:
     return root
 
 
-def test_equal_trials_change_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    alone = tune(made.make(tmp_path / "alone"), tmp_path / "out-alone")
-    equal = tune(make(tmp_path / "equal", changes=False), tmp_path / "out-equal")
-    assert (alone["list_trials"], equal["list_trials"]) == (1, 2)
-    assert {k: v for k, v in equal.items() if k not in OTHER} == {
-        k: v for k, v in alone.items() if k not in OTHER
-    }
+def test_the_page_names_what_is_of_the_first_trial(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    equal = tune(make(tmp_path / "equal", changes=False), tmp_path / "out")
+    assert equal["list_trials"] == 2
     capsys.readouterr()
-    page = (tmp_path / "out-equal" / "tuning.md").read_text(encoding="utf-8")
+    page = (tmp_path / "out" / "tuning.md").read_text(encoding="utf-8")
     assert "over 2 trials of" in page
-    first = [each for each in equal["data"]["warnings"] if each["key"] == FIRST_REPEAT]
-    names = "Ties, unjudged documents, thresholds of CRAG and efforts"
-    text = f"{names} are those of trial 1 of 2 of good. New trials may give others."
-    assert [each["text"] for each in first] == [text]
-    assert text in page
+    [first] = [each["text"] for each in equal["data"]["warnings"] if each["key"] == FIRST_REPEAT]
+    assert "trial 1 of 2 of good." in first
+    assert first in page
 
 
 def test_the_objective_is_the_mean_over_trials(

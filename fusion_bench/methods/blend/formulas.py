@@ -15,7 +15,14 @@ from fusion_bench.config.models import ByRank, Rank
 from fusion_bench.config.parameters import Parameter, Params, choice, real, table
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, positions, sum_terms
+from fusion_bench.data.ordering import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    positions,
+    score_keys,
+    sum_terms,
+)
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.methods.normalize._base import sigmoid
@@ -212,6 +219,21 @@ def min_max_within(query_index: IntArray, values: FloatArray) -> FloatArray:
     return out
 
 
+def level_equal_scores(scores: FloatArray, lists: IntArray) -> FloatArray:
+    """(n,): scores in fused order; the first of equal ones stands for all of them.
+
+    Scores are equal if their keys are. Min-max would stretch what they differ by, and order by it.
+
+    Args:
+        scores: Shape (n,).
+        lists: Shape (n,): the list of each score.
+    """
+    keys = score_keys(scores)
+    is_first = np.ones(len(keys), dtype=bool)
+    is_first[1:] = (keys[1:] != keys[:-1]) | (lists[1:] != lists[:-1])
+    return np.asarray(scores[np.flatnonzero(is_first)[np.cumsum(is_first) - 1]])
+
+
 def _by_order(query_index: IntArray, ranks: IntArray, scored: NDArray[np.bool_]) -> FloatArray:
     """(n+1−i)/n for the i-th of the n scored candidates of each query, by the list's order."""
     out = np.full(len(ranks), np.nan)
@@ -350,8 +372,8 @@ class RetrievalBlend(RerankBlend):
     Attributes:
         retrieval: ``fused`` = the fused score (a raw RRF score is at most about 0.12, so that it
             hardly weighs); ``fused_max_possible`` = divided by the greatest score possible;
-            ``fused_min_max`` = min-max over the ``depth`` candidates; ``reciprocal_rank`` =
-            1 / fused rank, as in https://github.com/tobi/qmd.
+            ``fused_min_max`` = min-max over the ``depth`` candidates, of which equal ones have one
+            score; ``reciprocal_rank`` = 1 / fused rank, as in https://github.com/tobi/qmd.
     """
 
     retrieval: Retrieval = "fused"
@@ -390,7 +412,11 @@ class RetrievalBlend(RerankBlend):
         if self.retrieval == "reciprocal_rank":
             return 1 / np.maximum(fused.positions, 1)
         if self.retrieval == "fused_min_max":
-            return min_max_within(runs.query_index, np.where(candidates, fused.scores, np.nan))
+            scores = np.where(candidates, fused.scores, np.nan)
+            rows = np.flatnonzero(candidates)
+            rows = rows[np.lexsort((fused.positions[rows], runs.query_index[rows]))]
+            scores[rows] = level_equal_scores(scores[rows], runs.query_index[rows])
+            return min_max_within(runs.query_index, scores)
         if self.retrieval == "fused_max_possible":
             top = fused.max_possible[runs.query_index]
             unusable = top[candidates][~((top[candidates] > 0) & (top[candidates] < np.inf))]
