@@ -17,7 +17,8 @@ from tests.engines.connectors.fake_hybrid import FakeAzure, FakeVespa
 from tests.engines.connectors.fake_search import FakeElasticsearch
 from tests.engines.connectors.fake_vectors import FakeChroma, FakeMilvus, FakeQdrant
 from tests.engines.connectors.loopback import DOCUMENTS, BadRequestError, Json, serving
-from tests.engines.connectors.test_contract import ask, build, read
+from tests.engines.connectors.test_contract import build, read
+from tests.engines.local.cases import ask
 
 
 @pytest.mark.parametrize(
