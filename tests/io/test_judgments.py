@@ -123,6 +123,7 @@ def test_every_query_is_kept_where_nothing_is_judged(path: Path) -> None:
         assert aligned.offsets.tolist() == [0, 2, 2, 3]
         assert aligned.types == (None, "local", None)
         assert not aligned.judged.any()
+        assert repr(dataset.qrels) == "Qrels(3 queries, no judgments)"
 
 
 def test_a_judged_dataset_may_keep_its_other_queries_too(path: Path) -> None:

@@ -169,6 +169,7 @@ def test_200_queries_at_once_while_the_provider_is_dead(how: str) -> None:
     [
         ({"query": "q"}, "the body has to"),
         ({"query": "q", "lists": {"bm25": []}}, "no list 'dense'"),
+        ({"query": 7, "lists": lists_of(1)}, "query: text"),
         ([], "the body has to"),
     ],
 )

@@ -652,6 +652,7 @@ def test_what_a_pipeline_refuses(
         ({**LISTS, "bm25": ["a", ("b", 1)]}, {}, "item 1: 'id'"),
         (LISTS, {"limit": 0}, "needed, given 0"),
         (LISTS, {"confidence": math.nan}, "confidence: a number"),
+        (LISTS, {"confidence": "x"}, "needed, given 'x'"),
         (LISTS, {"query_type": 5}, "query_type: a name"),
         (LISTS, {"intent": 5}, "intent: a name"),
         (LISTS, {"confidence": 10**400}, "needed, given 1000"),
