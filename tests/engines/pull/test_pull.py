@@ -195,6 +195,12 @@ def test_a_list_that_is_pulled_no_more_leaves_the_dataset(tmp_path: Path) -> Non
     assert pull(tmp_path, {"ids": leg("ids")}, start_over=True).record.dropped == ()
 
 
+def test_a_query_that_the_library_cannot_answer_is_named(tmp_path: Path) -> None:
+    fail_with(ValueError("no such word"), "two")
+    with pytest.raises(ProviderError, match=r"(bm25|dense), query 'q2': ValueError"):
+        pull(tmp_path, {"bm25": KEYWORD, "dense": DENSE})
+
+
 def test_a_dead_engine_ends_a_pull_that_skips_failures(tmp_path: Path) -> None:
     text = "".join(f'{{"id": "q{n}", "text": "two"}}\n' for n in range(20))
     fail_with(ProviderError("down", kind="connection"), "two")
