@@ -22,12 +22,7 @@ def _axe_script() -> str:
 
 
 def grave_findings(page: Page, *rules: str) -> list[str]:
-    """The rules that a page breaks seriously or critically, each with its first elements.
-
-    Args:
-        page: As it is now.
-        rules: These rules only, by their ids; none = all.
-    """
+    """The rules that a page breaks seriously or critically, each with its first elements."""
     page.evaluate(_axe_script())
     options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
     result: dict[str, Any] = page.evaluate("options => axe.run(options)", options)

@@ -35,7 +35,6 @@ ARGUMENTS = [
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """A headless chromium."""
     path = shutil.which("chromium")
     if path is None:
         pytest.exit("no chromium: run 'apt-get install chromium' as root", returncode=2)
@@ -53,19 +52,15 @@ def browser() -> Iterator[Browser]:
 
 
 class Opener:
-    """Opens pages; at the end none of them may have done anything wrong."""
-
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
         self._pages: list[ObservedPage] = []
 
     def __call__(self, url: str, **options: Any) -> ObservedPage:  # noqa: ANN401 - of observe
-        """Open a page, as :func:`tests.browser.observed_page.observe` does."""
         self._pages.append(observe(self._browser, url, **options))
         return self._pages[-1]
 
     def close(self) -> None:
-        """Close every page, and fail where one did something wrong."""
         problems = [problem for page in self._pages for problem in page.problems()]
         for page in self._pages:
             page.page.context.close()
@@ -74,7 +69,6 @@ class Opener:
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Opener]:
-    """Opens pages whose problems fail the test."""
     opener = Opener(browser)
     yield opener
     opener.close()
@@ -82,13 +76,11 @@ def open_page(browser: Browser) -> Iterator[Opener]:
 
 @pytest.fixture(scope="session")
 def evaluation(tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
-    """The evaluated project, with its page."""
     return evaluate_project(tmp_path_factory.mktemp("shop"))
 
 
 @pytest.fixture
 def report_page(open_page: Opener, evaluation: Evaluation) -> Page:
-    """``report.html``, once its views are there."""
     return open_ready(open_page, evaluation.page).page
 
 
@@ -101,7 +93,6 @@ def open_ready(open_page: Opener, url: str, **options: Any) -> ObservedPage:  # 
 
 @pytest.fixture(scope="session")
 def console(evaluation: Evaluation) -> Iterator[Access]:
-    """The console on the same project, behind a server on loopback."""
     parsed, source = read_experiment(evaluation.experiment)
     session = open_session(parsed, source, folders=[evaluation.root / "datasets"])
     with serve_in_thread(session, evaluation.root / "reports") as access:
@@ -110,11 +101,9 @@ def console(evaluation: Evaluation) -> Iterator[Access]:
 
 @pytest.fixture
 def console_page(open_page: Opener, console: Access) -> Page:
-    """The console, once its first answer is there."""
     return open_console(open_page, console).page
 
 
 def open_console(open_page: Opener, access: Access, **options: Any) -> ObservedPage:  # noqa: ANN401 - of observe
-    """Open the console in a context of its own."""
     origin = f"http://127.0.0.1:{access.port}/"
     return open_ready(open_page, access.address, allowed=origin, **options)

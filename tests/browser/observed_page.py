@@ -32,15 +32,7 @@ Scheme = Literal["light", "dark"]
 
 @dataclass
 class ObservedPage:
-    """A page and what was observed of it.
-
-    Attributes:
-        page: The page of Playwright.
-        allowed: Addresses that begin so may be asked for.
-        requests: Addresses that were asked for and are not allowed.
-        errors: What the console and uncaught exceptions said.
-        dialogs: Texts of ``alert``, ``confirm`` and ``prompt``.
-    """
+    """A page and what was observed of it."""
 
     page: Page
     allowed: str
@@ -49,12 +41,10 @@ class ObservedPage:
     dialogs: list[str] = field(default_factory=list)
 
     def violations(self) -> list[str]:
-        """What the Content-Security-Policy has blocked."""
         blocked: list[str] = self.page.evaluate("window.policyViolations")
         return blocked
 
     def problems(self) -> list[str]:
-        """Everything that a page of ours must not do."""
         return [
             *(f"request: {address}" for address in self.requests),
             *(f"error: {text}" for text in self.errors),
@@ -72,7 +62,6 @@ class ObservedPage:
         self.page.evaluate(THREE_FRAMES)
 
     def overflow(self) -> float:
-        """CSS pixels by which the page is wider than its window."""
         width: float = self.page.evaluate(
             "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         )
@@ -101,17 +90,7 @@ def observe(
     allowed: str | None = None,
     script: str = "",
 ) -> ObservedPage:
-    """Open a page in a context of its own, with every observer in place before it loads.
-
-    Args:
-        browser: A started browser.
-        url: A ``file:`` or ``http:`` address.
-        width: Of the window, in CSS pixels.
-        height: Of the window, in CSS pixels.
-        scheme: What the user prefers.
-        allowed: Addresses that begin so may be asked for; None = this page only.
-        script: JavaScript that runs before the page's own.
-    """
+    """Open a page in a context of its own, with every observer in place before it loads."""
     context = browser.new_context(
         viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
     )

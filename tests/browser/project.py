@@ -50,14 +50,7 @@ tune: {{system: tiered, trials: 20}}
 
 @dataclass(frozen=True)
 class Evaluation:
-    """An evaluated project.
-
-    Attributes:
-        root: Its folder.
-        experiment: The experiment's file.
-        page: Address of ``report.html``.
-        collection: The results, as ``report.json`` has them.
-    """
+    """An evaluated project."""
 
     root: Path
     experiment: Path
@@ -66,12 +59,10 @@ class Evaluation:
 
 
 def query_id(query: int) -> str:
-    """The id of a query."""
     return EVIL_QUERY if query == EVIL_INDEX else f"q{query:02}"
 
 
 def document_id(query: int) -> str:
-    """The id of a query's relevant document."""
     return EVIL_DOCUMENT if query == EVIL_INDEX else f"d{query:02}"
 
 
@@ -95,7 +86,6 @@ def _run_text(name: str, noise: float) -> str:
 
 
 def write_project(root: Path) -> Path:
-    """Write dataset and experiment below a folder, and return the experiment."""
     records = [
         {"id": query_id(q), "text": EVIL_TEXT if q == EVIL_INDEX else f"what is number {q}?"}
         | {"type": ("local", "global")[q % 2], "split": "dev" if q % 4 else "test"}
@@ -119,7 +109,6 @@ def write_project(root: Path) -> Path:
 
 
 def evaluate_project(root: Path) -> Evaluation:
-    """Write the project, run ``eval``, and read what it wrote."""
     experiment, folder = write_project(root), root / "reports/mine"
     options = ["--split", "all", "--no-plots", "--out", str(folder)]
     assert main(["eval", str(experiment), *options]) == 0

@@ -22,7 +22,6 @@ SYSTEMS = {
 
 
 def write_project(root: Path) -> str:
-    """Evaluate a collapsed system beside a plain one, and return the address of the page."""
     parents = {f"{EVIL}1": "A", f"{EVIL}2": "A", "B#1": "B"}
     dataset = {
         "name": "made",

@@ -28,7 +28,6 @@ NUMBER = '[data-control="fusion.k"] [data-part=number]'
 
 
 def settle(page: Page) -> None:
-    """Wait until the numbers are those of the setting."""
     page.wait_for_selector("main[data-state=settled]")
 
 

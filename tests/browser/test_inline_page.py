@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def changed(evaluation: Evaluation) -> fb.Report:
-    """The report of the project where the evil system was changed."""
     text = evaluation.experiment.read_text(encoding="utf-8")
     file = evaluation.root / "experiments" / "changed.yaml"
     assert "method: rrf, k: 5}" in text
@@ -29,7 +28,6 @@ def changed(evaluation: Evaluation) -> fb.Report:
 
 @pytest.fixture(scope="module")
 def address(evaluation: Evaluation, changed: fb.Report) -> str:
-    """The page of the two reports, as a file."""
     page = fb.page(changed, before=evaluation.root / "reports/mine")
     return page.save(evaluation.root / "comparison.html").as_uri()
 

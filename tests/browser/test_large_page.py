@@ -19,7 +19,6 @@ QUERIES, SYSTEMS = 10_000, 20
 
 @pytest.fixture(scope="session")
 def large_page(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Its address."""
     rows = [
         cases.fused(f"system {s}", *((q * (s + 3) % 97) / 96 for q in range(QUERIES)))
         for s in range(1, SYSTEMS)

@@ -30,7 +30,6 @@ READ_ROWS = """rows => rows.map((row) => [
 
 @pytest.fixture
 def panel(open_page: Opener, evaluation: Evaluation) -> Locator:
-    """The opened query."""
     page: Page = open_ready(open_page, evaluation.page).page
     page.locator(f'[data-queries] [data-query="{EVIL_QUERY}"]').click()
     opened = page.locator("#query-panel")
@@ -39,7 +38,6 @@ def panel(open_page: Opener, evaluation: Evaluation) -> Locator:
 
 
 def rank_in_list(evaluation: Evaluation, source: str) -> int:
-    """The rank of the evil document in a run file."""
     lines = (evaluation.root / f"datasets/shop/{source}.trec").read_text(encoding="utf-8")
     rows = [line.split() for line in lines.splitlines()]
     (rank,) = [int(row[3]) for row in rows if (row[0], row[2]) == (EVIL_QUERY, EVIL_DOCUMENT)]

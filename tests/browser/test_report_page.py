@@ -20,7 +20,6 @@ ROWS = "[data-queries] [role=option]"
 
 
 def values_of(evaluation: Evaluation, system: str, measure: str = PRIMARY) -> dict[str, float]:
-    """The value of each query, as the record has it."""
     result = evaluation.collection.system(system).measures[measure]
     pairs = zip(evaluation.collection.queries, result.values, strict=True)
     return {query: value for query, value in pairs if value is not None}
@@ -38,7 +37,6 @@ def shown_systems(page: Page) -> list[str]:
 
 
 def shown_queries(page: Page) -> list[str]:
-    """The queries of the drawn rows."""
     return page.eval_on_selector_all(ROWS, "rows => rows.map(row => row.dataset.query)")
 
 

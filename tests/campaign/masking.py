@@ -25,13 +25,7 @@ FILES = ("qrels.txt", "a.trec", "b.trec", "r.trec", "people.csv", "llm.csv", "qu
 
 
 def open_campaign(folder: Path, queries: tuple[str, ...] = HELD_OUT, by: str = "all") -> None:
-    """Write the event that opens the campaign beside a dataset.
-
-    Args:
-        folder: Of the dataset.
-        queries: What it holds out.
-        by: By what they are known: ``queries``, ``judgments``, ``groups``, or all.
-    """
+    """Write the event that opens the campaign beside a dataset."""
     with read_everything():
         qrels = load_qrels(folder / "qrels.txt")
     digests = {
@@ -48,13 +42,11 @@ def open_campaign(folder: Path, queries: tuple[str, ...] = HELD_OUT, by: str = "
 
 
 def close_campaign(folder: Path) -> None:
-    """Write the event that closes it."""
     event = CampaignEvent(event="close", campaign=CAMPAIGN, date="2026-01-02", by="Ada")
     append_events(folder / LEDGER_NAME, lambda _: [event])
 
 
 def drop_lines(folder: Path) -> None:
-    """Take the lines of the held-out queries out of the files of a dataset."""
     for name in FILES:
         lines = (folder / name).read_text().splitlines(keepends=True)
         kept = [line for line in lines if not NAMED.search(line.replace('"', " "))]
@@ -62,7 +54,6 @@ def drop_lines(folder: Path) -> None:
 
 
 def make_projects(root: Path) -> tuple[Path, Path]:
-    """The project with the open campaign, and one whose dataset lacks its queries."""
     masked, reduced = make_project(root / "masked"), make_project(root / "reduced")
     open_campaign(masked / FOLDER)
     drop_lines(reduced / FOLDER)

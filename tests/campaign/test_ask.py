@@ -13,7 +13,7 @@ from fusion_bench.campaign.records import CampaignAnswer
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.errors import ConfigError
 from fusion_bench.io.campaign_ledger import read_events
 from fusion_bench.methods.fuse import Fusion, fusions
 from tests import campaign_project as project
@@ -302,13 +302,6 @@ def test_the_ledger_holds_no_value(root: Path) -> None:
         *("line", "previous", "sha256"),
     }
     assert set(asked) - set(answered) == {"config"}
-
-
-def test_a_ledger_without_the_campaign_is_refused(root: Path) -> None:
-    project.open_made(root)
-    project.paths_of(root).ledger.unlink()
-    with pytest.raises(DataError, match="restore"):
-        ask(root, STRONG)
 
 
 def test_every_ask_evaluates_the_held_out_queries(

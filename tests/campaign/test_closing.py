@@ -8,7 +8,7 @@ import pytest
 from fusion_bench.campaign.ask import close_campaign
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.io.held_out import read_everything, show_held_out
+from fusion_bench.io.held_out import show_held_out
 from tests import campaign_project as project
 from tests.campaign.test_ask import BOTH, STRONG, ask
 
@@ -19,7 +19,6 @@ def root(tmp_path: Path) -> Path:
 
 
 def first_ranks(root: Path, name: str) -> dict[str, int]:
-    """Rank of each query's relevant document, read from the file."""
     ranks = {}
     for line in (root / f"datasets/made/{name}.trec").read_text(encoding="utf-8").splitlines():
         query, _, document, rank, *_ = line.split()
@@ -68,17 +67,6 @@ def test_a_person_closes_it_for_good(root: Path) -> None:
     told = ask(root, BOTH)
     assert (told.answer, told.asks_left) == ("closed", 0)
     assert "A. Person" in told.reason
-
-
-def test_queries_are_hidden_until_it_is_closed(root: Path) -> None:
-    whole = load_dataset(root / project.DATASET).qrels.queries
-    project.open_made(root)
-    held_out = set(project.held_out_queries(root))
-    assert set(load_dataset(root / project.DATASET).qrels.queries) == set(whole) - held_out
-    with read_everything():
-        assert load_dataset(root / project.DATASET).qrels.queries == whole
-    close_campaign(project.paths_of(root), "A. Person")
-    assert load_dataset(root / project.DATASET).qrels.queries == whole
 
 
 def test_an_override_ends_the_guarantee(root: Path) -> None:

@@ -76,7 +76,7 @@ def test_parents_that_change_close_a_campaign(capsys: Capture) -> None:
     write_documents({**parents, "c-r0": "x1-1", "c-in-no-list": "r0"})
     code, out, _ = run(capsys, "ask", project.CAMPAIGN, "both.yaml", "--json")
     assert code == 3
-    assert "parents by {field: 'of'}" in json.loads(out)["reason"]
+    assert "{field: 'of'}" in json.loads(out)["reason"]
     write_documents({**parents, "c-in-no-list": "r0"})
     assert run(capsys, "ask", project.CAMPAIGN, "both.yaml")[0] == 0
 

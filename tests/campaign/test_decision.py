@@ -1,7 +1,6 @@
 """The decision of one ask: levels, the test on the held-out queries, what gain it finds."""
 
 import math
-import time
 from itertools import product
 from statistics import NormalDist
 
@@ -105,10 +104,6 @@ def test_fewer_than_ten_changed_queries_are_kept(count: int) -> None:
     assert run(changed, share=0.05).ships == (count == 10)
 
 
-def test_one_group_is_kept() -> None:
-    assert not run(differences(800, 0.2), np.zeros(800, dtype=np.int64), tails="t").ships
-
-
 def test_a_gain_below_the_least_is_kept() -> None:
     difference = differences(800, 0.05)
     mean = float(difference.mean())
@@ -180,17 +175,6 @@ def test_the_order_of_queries_changes_no_answer() -> None:
     first, second = run(difference, groups), run(difference[order], groups[order])
     assert second.log_e_value == pytest.approx(first.log_e_value)
     assert second.critical_mean == pytest.approx(first.critical_mean)
-
-
-def test_an_ask_of_6980_queries_takes_milliseconds() -> None:
-    difference = differences(6980, 0.01)
-    run(difference)
-    times = []
-    for _ in range(9):
-        start = time.process_time()
-        run(difference)
-        times.append(time.process_time() - start)
-    assert min(times) < 0.005
 
 
 @pytest.mark.parametrize("p", [0.15, 0.25])

@@ -42,7 +42,6 @@ KEPT = "q0"
 
 @pytest.fixture(scope="module")
 def projects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]]:
-    """Each with a report before and after a change, and a baseline."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "120")
         patch.delenv("RAG_FUSION_V2_ENABLED", raising=False)
@@ -58,7 +57,6 @@ def projects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, P
 
 
 def list_files(project: Path) -> dict[Path, bytes]:
-    """The files of a project but those of the dataset."""
     files = (path for path in project.rglob("*") if path.is_file() and "mine" not in path.parts)
     return {path: path.read_bytes() for path in files}
 
@@ -124,7 +122,6 @@ def test_asking_for_a_held_out_query_and_copying_its_judgments_is_refused(
 
 
 def _as_text(value: Any) -> str:  # noqa: ANN401 - what the functions return
-    """Everything that a result says."""
     record = getattr(value, "to_dict", lambda: None)()
     return f"{value!r} {value} {record}"
 
@@ -180,7 +177,6 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of it for one test, which runs there."""
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.chdir(shutil.copytree(prepared, tmp_path / "project"))
     return tmp_path / "project"

@@ -404,5 +404,5 @@ class TestWriting:
 def test_a_last_line_that_is_no_text_is_one_error(root: Path) -> None:
     project.open_made(root)
     (root / project.CAMPAIGN / ".last-line").write_bytes(b"\xff\x80")
-    with pytest.raises(DataError, match=r"last-line: .* at byte 0"):
+    with pytest.raises(DataError, match=r"last-line: .* byte 0"):
         project.paths_of(root).read_state()

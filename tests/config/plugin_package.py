@@ -96,14 +96,12 @@ DISTRIBUTION = "tiny-plugin==1.2"
 
 
 def write_package(folder: Path) -> None:
-    """The package's modules, without any metadata."""
     (folder / "tiny_plugin").mkdir(parents=True)
     (folder / "tiny_plugin" / "__init__.py").write_text("")
     (folder / "tiny_plugin" / "methods.py").write_text(MODULE)
 
 
 def install_package(folder: Path, version: str = "1.2") -> None:
-    """The package with the metadata that an installer writes."""
     write_package(folder)
     info = folder / f"tiny_plugin-{version}.dist-info"
     info.mkdir()
@@ -116,7 +114,6 @@ def install_package(folder: Path, version: str = "1.2") -> None:
 
 
 def put_on_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make Python import from the folder, with nothing imported from it yet."""
     monkeypatch.syspath_prepend(folder)
     for name in [name for name in sys.modules if name.split(".")[0] == "tiny_plugin"]:
         monkeypatch.delitem(sys.modules, name)

@@ -102,7 +102,7 @@ def test_lines_and_aliases_of_yaml(tmp_path: Path) -> None:
         ("a:\n\tb: 1\n", ":2: not valid YAML: "),
         ("a: 1\nb\nc: 2\n", ":3: not valid YAML: "),
         ("a: 2026-13-45\n", ": not valid YAML"),
-        ("a: !!python/object:os.system x\n", ":1: the tag !!python/object:os.system"),
+        ("a: !!python/object:os.system x\n", ":1: the tag !!python"),
         ("a: 1\nb: !!set {x, y}\n", ":2: the tag !!set"),
         ("a: !!bool maybe\n", ":1: the tag !!bool"),
         ("a:\n  1: x\n  1.0: y\n", ":3: a.1.0: the same"),
@@ -126,7 +126,7 @@ def test_lines_and_aliases_of_yaml(tmp_path: Path) -> None:
         ("7\n", ": a mapping"),
         ("a: &x [*x]\n", ": nests too deeply"),
         ("a: " + "[" * 700 + "]" * 700, ": nests too deeply"),
-        ('a: "\\ud800"\n', ":1: '\\ud800' holds half a character"),
+        ('a: "\\ud800"\n', ":1: '\\ud800' holds half"),
     ],
 )
 def test_yaml_that_cannot_be_meant(text: str, message: str, tmp_path: Path) -> None:

@@ -206,7 +206,7 @@ def test_methods_are_built_from_names_mappings_and_models() -> None:
     ("data", "error", "message"),
     [
         ("rff", UnknownNameError, "unknown fusion method"),
-        ({"method": ["rrf"]}, UnknownNameError, "unknown fusion method \"['rrf']\""),
+        ({"method": ["rrf"]}, UnknownNameError, "unknown fusion method"),
         ({"k": 1}, ConfigError, f"'method' is required (known: {', '.join(fusions.list_names())})"),
         ({}, ConfigError, "'method' is required"),
         (None, ConfigError, "a fusion method"),

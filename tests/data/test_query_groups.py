@@ -30,7 +30,6 @@ def ranked(documents: Sequence[str]) -> dict[str, float]:
 
 
 def lists_of(query: str, size: int = 10) -> list[str]:
-    """A list that no other query has."""
     return [f"{query}-{i}" for i in range(size)]
 
 
@@ -49,7 +48,6 @@ def search(
 
 
 def members(groups: QueryGroups) -> list[list[str]]:
-    """The queries of each joined group."""
     return [
         [q for q, code in zip(groups.queries, groups.codes, strict=True) if code == joined]
         for joined in groups.joined

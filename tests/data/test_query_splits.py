@@ -120,7 +120,7 @@ def test_a_group_in_both_of_the_datasets_own_splits_is_refused() -> None:
         q: Query(q, split=s)
         for q, s in zip(runs.queries, ["dev", "test", "dev", "dev"], strict=True)
     }
-    with pytest.raises(ConfigError, match=r"'g' .*dev and in test"):
+    with pytest.raises(ConfigError, match=r"dev and in"):
         split_queries(runs, known, split_seed="s")
 
 

@@ -99,7 +99,6 @@ def random_lists(
 
 
 def random_system(seed: int) -> System:
-    """A system of our own methods over two or three of the sources."""
     random = Random(seed)
     sources = random.choice([["bm25", "dense"], ["dense", "bm25"], ["bm25", "dense", "hyde"]])
     weights: dict[str, float] = random.choice(
@@ -150,7 +149,6 @@ def random_system(seed: int) -> System:
 def assert_same_order(
     dialect: type[Dialect], ours: System, theirs: System, runs: AlignedRuns
 ) -> None:
-    """The same documents in the same order, but for scores that are equal to the engine."""
     close = 1e-6 if dialect.precision == "float32" else 1e-11
     uncut = [ranked_lists(s.model_copy(update={"top_k": None}), runs) for s in (ours, theirs)]
     orders = [ranked_lists(system, runs) for system in (ours, theirs)]

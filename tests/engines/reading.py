@@ -25,11 +25,7 @@ from fusion_bench.methods.blend.formulas import NoBlend
 
 
 def read_system(dialect: type[Dialect], files: Mapping[str, str], name: str = "s") -> System:
-    """The system that an engine's files describe.
-
-    Raises:
-        ValueError: They are none that the dialect writes.
-    """
+    """The system that an engine's files describe."""
     assert issubclass(dialect, EngineDialect)
     problem: Exception = ValueError("no form")
     for form in dialect.forms:
@@ -54,11 +50,7 @@ def _match_form(form: Form, files: Mapping[str, str]) -> Values:
 
 
 def _match_template(template: Any, text: str) -> Values:  # noqa: ANN401 - JSON or a text
-    """The values that a text was filled with.
-
-    Raises:
-        ValueError, KeyError, TypeError, AttributeError: It is not as the template says.
-    """
+    """The values that a text was filled with."""
     if isinstance(template, str):
         return _match_text(template, text)
     return _match_json(template, json.loads(text), {})
@@ -122,11 +114,6 @@ _FORMS: Final[Mapping[str | None, tuple[str, Callable[[str], Any]]]] = {
 
 
 def _match_text(template: str, text: str) -> Values:
-    """The values of a text, those of each list under ``sources``.
-
-    Raises:
-        ValueError: It is not as the template says.
-    """
     pattern, reads = _make_pattern(template)
     match = re.fullmatch(pattern, text)
     if match is None:
@@ -149,10 +136,7 @@ def _match_text(template: str, text: str) -> Values:
 def _make_pattern(
     template: str, known: Mapping[str, str | Callable[[str], Any]] = MappingProxyType({})
 ) -> tuple[str, dict[str, str | Callable[[str], Any]]]:
-    """A regular expression with a group a value, and how each group is read.
-
-    A group of the values of each list is read by the template of one of them.
-    """
+    """A regular expression with a group a value, and how each group is read."""
     pattern, end = "", 0
     reads = dict(known)
     for part in PART.finditer(template):
@@ -175,7 +159,6 @@ def _make_pattern(
 
 
 def make_system(dialect: type[EngineDialect], values: Values) -> dict[str, Any]:
-    """The keys of a system from the values of its files."""
     if dialect.is_pair:
         sources = [{"name": values["other"]}, {"name": values["vector"]}]
     else:
@@ -206,7 +189,6 @@ def make_system(dialect: type[EngineDialect], values: Values) -> dict[str, Any]:
 
 
 def _read_search(dialect: type[EngineDialect], values: Values) -> dict[str, Any]:
-    """With the names that the searches have, and the reranking step."""
     for each in values["sources"]:
         each["name"] = _find_name(each["search"])
     system = make_system(dialect, {**values, "top_k": values["size"]})
@@ -217,11 +199,6 @@ def _read_search(dialect: type[EngineDialect], values: Values) -> dict[str, Any]
 
 
 def _find_name(search: Mapping[str, Any]) -> str:
-    """The ``_name`` somewhere in a search.
-
-    Raises:
-        KeyError: There is none.
-    """
     if "_name" in search:
         return str(search["_name"])
     inner = [value for value in search.values() if isinstance(value, Mapping)]
@@ -231,7 +208,6 @@ def _find_name(search: Mapping[str, Any]) -> str:
 
 
 def _read_elasticsearch(dialect: type[EngineDialect], values: Values) -> dict[str, Any]:
-    """With the normalizers by list."""
     system = _read_search(dialect, values)
     scales = {each["name"]: each.get("normalizer_name") for each in values["sources"]}
     if values["method"] == "linear":
@@ -240,7 +216,6 @@ def _read_elasticsearch(dialect: type[EngineDialect], values: Values) -> dict[st
 
 
 def _read_opensearch(dialect: type[EngineDialect], values: Values) -> dict[str, Any]:
-    """With the combination, and as many documents as a reranked list has."""
     given = {"size": values["hits"], "rerank_depth": values["hits"], **values}
     if "normalization" in given:
         given["combination"] = given["technique"]
@@ -248,7 +223,6 @@ def _read_opensearch(dialect: type[EngineDialect], values: Values) -> dict[str, 
 
 
 def _read_conv_07_05(dialect: type[EngineDialect], values: Values) -> dict[str, Any]:
-    """By source, with the blend."""
     slots, weights = values["slots"], values["slot_weights"]
     sources = [
         {"name": each["source"], "window": each["limit"], "weight": weights[slot]}
@@ -264,7 +238,6 @@ def _read_conv_07_05(dialect: type[EngineDialect], values: Values) -> dict[str, 
 
 
 def _read_lucene(dialect: type[EngineDialect], values: Values) -> dict[str, Any]:
-    """A query of log-odds has the numbers by list."""
     if values["method"] == "rrf":
         return make_system(dialect, values)
     names = [source["name"] for source in values["sources"]]
@@ -290,23 +263,19 @@ def _read_floats(text: str) -> list[float]:
 
 
 def _read_lancedb(dialect: type[EngineDialect], values: Values) -> dict[str, Any]:
-    """With the numbers of the reranker."""
     given = dict(argument.split("=") for argument in values["arguments"].split(", "))
     return make_system(dialect, {**values, **{key: float(given[key]) for key in given}})
 
 
 def _read_weaviate(dialect: type[EngineDialect], values: Values) -> dict[str, Any]:
-    """With the groups as the length of the list."""
     return make_system(dialect, {"top_k": values["limit"], **values})
 
 
 def _read_semche(dialect: type[EngineDialect], values: Values) -> dict[str, Any]:
-    """With the whole window."""
     return make_system(dialect, {**values, "window": 2 * values["half"]})
 
 
 def _read_bonus(dialect: type[EngineDialect], values: Values) -> dict[str, Any]:
-    """With the blend."""
     blend = dict(values["blend"] or NoBlend().model_dump())
     if "tiers" in blend:
         blend["tiers"] = {int(limit): weight for limit, weight in blend["tiers"]}
@@ -315,7 +284,6 @@ def _read_bonus(dialect: type[EngineDialect], values: Values) -> dict[str, Any]:
 
 
 def _read_adr_005(dialect: type[EngineDialect], values: Values) -> dict[str, Any]:
-    """By the switch."""
     if values["is_v2"]:
         bonus = {int(rank): value for rank, value in values["bonus_pairs"]}
         return _read_bonus(dialect, {**values, "method": "rrf_v2", "bonus": bonus})
@@ -328,7 +296,6 @@ def _read_adr_005(dialect: type[EngineDialect], values: Values) -> dict[str, Any
 
 
 def _read_azure(dialect: type[EngineDialect], values: Values) -> dict[str, Any]:
-    """The text query first."""
     if text := values.get("text"):
         window = values["text_window"]
         values["sources"].insert(0, {"name": text, "weight": 1.0, "window": window})
@@ -336,7 +303,6 @@ def _read_azure(dialect: type[EngineDialect], values: Values) -> dict[str, Any]:
 
 
 def _read_manticore(dialect: type[EngineDialect], values: Values) -> dict[str, Any]:
-    """Every list that has a weight."""
     text = values.get("text")
     sources = [
         {"name": text if name == TEXT_ALIAS and text is not None else name, "weight": weight}
@@ -346,12 +312,10 @@ def _read_manticore(dialect: type[EngineDialect], values: Values) -> dict[str, A
 
 
 def _read_cosmos(dialect: type[EngineDialect], values: Values) -> dict[str, Any]:
-    """Without a window."""
     return {**make_system(dialect, {"weights": values.get("signed"), **values}), "depth": None}
 
 
 def _read_milvus(dialect: type[EngineDialect], values: Values) -> dict[str, Any]:
-    """By the ranker."""
     system = make_system(dialect, {**values, "method": "rrf", "k": values.get("constant")})
     if values["ranker"] == "RRFRanker":
         return system
@@ -368,7 +332,6 @@ def _read_milvus(dialect: type[EngineDialect], values: Values) -> dict[str, Any]
 
 
 def _read_qdrant(dialect: type[EngineDialect], values: Values) -> dict[str, Any]:
-    """By the fusion that the query names."""
     return make_system(dialect, {"method": values.get("score_fusion", "rrf"), **values})
 
 

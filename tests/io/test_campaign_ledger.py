@@ -4,8 +4,6 @@ import json
 import multiprocessing
 import os
 import signal
-import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +20,7 @@ from fusion_bench.io.campaign_ledger import (
 )
 from fusion_bench.io.held_out import LEDGER_NAME
 from fusion_bench.util.digests import add_line_digest
+from tests.git_project import commit_all
 
 CAMPAIGN = "0123456789abcdef"
 HELD_OUT = HeldOutDigests(queries=("aa", "bb"), judgments=("cc",), groups=("aa", "bb"))
@@ -172,36 +171,11 @@ def test_a_killed_append_leaves_the_old_file(tmp_path: Path) -> None:
     assert len(append_events(path, lambda _: [answer(1)])) == len(written) + 1
 
 
-def test_a_thousand_asks_are_small_and_cheap_to_read_again(tmp_path: Path) -> None:
-    path = tmp_path / LEDGER_NAME
-    queries = tuple(f"{n:012x}" for n in range(3500))
-    held_out = HeldOutDigests(queries=queries, judgments=queries, groups=queries)
-    opened = OPEN.model_copy(update={"held_out": held_out})
-    asks = [event for n in range(1, 1001) for event in (ask(n), answer(n))]
-    append_events(path, lambda _: [opened, *asks])
-    assert path.stat().st_size < 5_000_000
-    read_events(path)
-    seconds = []
-    for _ in range(20):
-        start = time.process_time()
-        read_events(path)
-        seconds.append(time.process_time() - start)
-    assert min(seconds) < 0.005
-
-
-def git(folder: Path, *words: str) -> None:
-    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-    subprocess.run(["git", "-C", str(folder), *identity, *words], check=True, capture_output=True)
-
-
 @pytest.fixture
 def committed(tmp_path: Path) -> Path:
-    """A ledger that a repository has with three asks."""
     path = tmp_path / "datasets" / "made" / LEDGER_NAME
     make_ledger(path)
-    git(tmp_path, "init", "-q")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "-qm", "first")
+    commit_all(tmp_path)
     return path
 
 

@@ -24,7 +24,6 @@ from fusion_bench.io.dataset_cache import (
 )
 from fusion_bench.io.load_records import FileRequest
 from fusion_bench.io.raw_files import FileLayout, RawTable
-from fusion_bench.util.files import open_atomic
 
 YAML = """
 name: made
@@ -278,17 +277,6 @@ def test_the_oldest_entries_make_room(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.glob("[!.]*")) == ["b", "d"]
 
 
-def test_what_has_no_room_is_not_kept_and_said_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    for _ in range(2):
-        cache = Cache(tmp_path, max_bytes=1000)
-        cache.store("a", {}, {"n": np.zeros(500)})
-    assert not (tmp_path / "a").exists()
-    (record,) = caplog.records
-    assert "FUSION_BENCH_CACHE_GB=1" in record.getMessage()
-
-
 def test_by_default_what_is_used_together_fits(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -322,12 +310,6 @@ def test_however_many_sets_are_aligned_it_keeps_within_its_limit(made: Path) -> 
         dataset.aligned(runs)
         assert sum(path.stat().st_size for path in cache.folder.rglob("*.npy")) <= 60_000
         assert len(entries(made)) >= 5
-
-
-def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    with pytest.raises(TypeError), open_atomic(tmp_path / "x") as file:
-        file.writelines([b"half", "and a thing that is no bytes"])  # type: ignore[list-item]
-    assert not list(tmp_path.iterdir())
 
 
 def _digest(path: Path) -> str:

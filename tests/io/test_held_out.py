@@ -20,7 +20,6 @@ from tests.campaign.masking import (
     HELD_OUT,
     NAMED,
     close_campaign,
-    drop_lines,
     make_projects,
     open_campaign,
 )
@@ -33,7 +32,6 @@ RENAMED = "renamed-"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The dataset with an open campaign."""
     make_project(tmp_path)
     open_campaign(tmp_path / FOLDER)
     return tmp_path / FOLDER
@@ -44,7 +42,6 @@ def load(folder: Path) -> Dataset:
 
 
 def known_queries(dataset: Dataset) -> set[str]:
-    """Every query id that a dataset has anywhere."""
     tables = [table for each in dataset.repeats for table, _ in each.keys]
     records = (dataset.queries, dataset.declared_queries or {})
     return {q for known in (*records, *(t.queries for t in tables)) for q in known}
@@ -199,9 +196,3 @@ def test_judgments_of_held_out_queries_alone_and_copies_are_refused(folder: Path
         refuse_copy(folder / "qrels.txt")
     close_campaign(folder)
     refuse_copy(folder / "qrels.txt")
-
-
-def test_dropping_the_lines_is_what_the_tests_compare_with(tmp_path: Path) -> None:
-    folder = make_project(tmp_path) / FOLDER
-    drop_lines(folder)
-    assert len(load_qrels(folder / "qrels.txt")) == QUERIES - len(HELD_OUT)

@@ -27,7 +27,6 @@ def write_dataset(folder: Path, rest: str = "", *, qrels: str = "", run: str = "
 
 
 def load_small(folder: Path, rest: str = "", *, qrels: str = "", run: str = "") -> Dataset:
-    """The dataset, read."""
     return load_dataset(write_dataset(folder, rest, qrels=qrels, run=run))
 
 

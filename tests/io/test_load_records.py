@@ -205,7 +205,6 @@ main(["--help"])
 
 
 def made(folder: Path) -> Path:
-    """A dataset whose run is large enough to be cached."""
     lines = [f"q{n // 1000} Q0 d{n % 1000} {n % 1000} {-n} a-long-tag" for n in range(40_000)]
     (folder / "a.trec").write_text("\n".join(lines))
     (folder / "qrels.txt").write_text("q1 0 d1 1\n")
@@ -230,7 +229,6 @@ def test_where_the_cache_answers_or_helps_it_is_not_imported(tmp_path: Path) -> 
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where the tiny distribution is installed."""
     install_package(tmp_path / "site")
     put_on_path(tmp_path / "site", monkeypatch)
     yield tmp_path / "site"

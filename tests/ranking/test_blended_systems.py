@@ -78,7 +78,6 @@ def reranked(draw: st.DrawFn) -> AlignedRuns:
 
 
 def ranks_of(view: AlignedRuns, scores: FloatArray) -> Any:  # noqa: ANN401 - an IntArray
-    """The place of each score in its query's rerank list; 0 = not in it."""
     ranks = np.zeros(len(scores), dtype=np.int64)
     for start, stop in zip(view.offsets[:-1], view.offsets[1:], strict=True):
         scored = [n for n in range(start, stop) if not np.isnan(scores[n])]

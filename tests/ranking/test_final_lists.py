@@ -126,32 +126,6 @@ def test_a_list_that_is_sorted_again_by_its_scores_stays_as_it_is(size: float) -
 # ── system ranking
 
 
-def test_a_source_of_weight_0_brings_no_candidates_and_no_bonus() -> None:
-    off = system(fusion={"method": "rrf", "weights": {"keyword": 0}})
-    assert lists(off) == lists(system(runs=("dense",)))
-    assert lists(off)["q1"] == ["c", "d"]
-    v2 = system(fusion={"method": "rrf_v2", "weights": {"keyword": 0}})
-    ranking = rank_candidates(v2, runs())
-    assert float(ranking.scores.max()) == pytest.approx(1 / 61 + 0.05)
-
-
-def test_depth_cuts_before_fusion_and_top_k_last() -> None:
-    assert lists(system(depth=1))["q1"] == ["c", "a"]
-    assert lists(system(depth={"bm25": 1}))["q1"] == ["c", "a", "d"]
-    assert lists(system(top_k=2))["q1"] == ["c", "a"]
-    ranking = rank_candidates(system(top_k=1), runs())
-    assert sorted(ranking.ranks_before_cut[:4]) == [1, 2, 3, 4]
-    assert sorted(ranking.positions[:4]) == [0, 0, 0, 1]
-
-
-def test_min_relevance_drops_by_the_final_score() -> None:
-    fused = lists(system(min_relevance=1 / 62))
-    assert fused["q1"] == ["c", "a", "d", "b"]
-    assert lists(system(min_relevance=1 / 61))["q1"] == ["c", "a"]
-    blend = {"method": "replace", "reranker": "r", "missing": "below"}
-    assert lists(system(blend=blend, min_relevance=0.05, runs=("bm25",)))["q1"] == ["b", "a"]
-
-
 def test_ties_begin_where_their_group_does() -> None:
     ranking = rank_candidates(system(), runs())
     mine = slice(0, int(ranking.runs.offsets[1]))

@@ -342,17 +342,17 @@ class Endless(Plain):
 @pytest.mark.parametrize(
     ("fusion", "names", "reason"),
     [
-        ("rrf", ["nDCG@10", "Judged@10"], "Judged@10 looks at more than the relevant documents"),
-        ("rrf", ["RR(judged_only=True)"], "RR(judged_only=True) looks at more than the relevant"),
-        ("rrf", ["Bpref"], "Bpref looks at more than the relevant documents"),
-        (Clamped(), ["nDCG@10"], "plain has no form that can be counted"),
-        (Endless(), ["nDCG@10"], "scores beyond the range of the engine"),
-        ({"method": "rrf", "weights": {"a": 1e300}}, ["RR"], "scores beyond the range"),
-        ({"method": "rrf", "weights": {"a": 1e-300, "b": 0}}, ["RR"], "scores beyond the range"),
+        ("rrf", ["nDCG@10", "Judged@10"], "Judged@10 looks"),
+        ("rrf", ["RR(judged_only=True)"], "RR(judged_only"),
+        ("rrf", ["Bpref"], "Bpref looks"),
+        (Clamped(), ["nDCG@10"], "plain"),
+        (Endless(), ["nDCG@10"], "scores beyond"),
+        ({"method": "rrf", "weights": {"a": 1e300}}, ["RR"], "scores beyond"),
+        ({"method": "rrf", "weights": {"a": 1e-300, "b": 0}}, ["RR"], "scores beyond"),
         (
             {"method": "weighted_score", "weights": {"a": 1e-200}},
             ["RR"],
-            "weights beyond the range of the engine",
+            "weights beyond",
         ),
     ],
 )

@@ -12,7 +12,6 @@ from tests.git_project import commit_all, run_git
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
-    """A committed file, since replaced by another one, in the repository ``project``."""
     path = tmp_path / "project" / "reports" / "baselines" / "a.json"
     path.parent.mkdir(parents=True)
     path.write_text("committed")
@@ -29,7 +28,7 @@ def test_a_broken_repository_below_another_is_an_error(kept: Path, depth: int, k
         place.mkdir()
     else:
         place.write_text("" if kind == "empty file" else "gitdir: /nowhere\n")
-    with pytest.raises(ConfigError, match=r"not accept it .*: remove it "):
+    with pytest.raises(ConfigError, match=r"not accept it"):
         read_committed(kept, "HEAD")
     assert not is_untracked(kept.parent / "cache")
 
@@ -45,7 +44,7 @@ def test_an_empty_repository_below_does_not_hide_the_one_above(kept: Path, depth
 def test_a_repository_below_that_holds_another_file_is_an_error(kept: Path, depth: int) -> None:
     run_git(kept.parents[depth], "init", "--quiet", "--initial-branch=main")
     commit_all(kept.parents[depth])
-    with pytest.raises(ConfigError, match=r"project and .* different files"):
+    with pytest.raises(ConfigError, match=r"different files"):
         read_committed(kept, "HEAD")
     assert sorted((read_committed_copies(kept, "HEAD") or {}).values()) == [b"committed", b"forged"]
 

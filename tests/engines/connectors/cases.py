@@ -44,8 +44,6 @@ class Case:
 
 
 def merge(path: str | tuple[str, ...], value: Json) -> Callable[[Json], Json]:
-    """A change that sets what stands at a path."""
-
     def change(answer: Json) -> Json:
         *parents, last = path.split(".") if isinstance(path, str) else path
         place = answer
@@ -58,7 +56,6 @@ def merge(path: str | tuple[str, ...], value: Json) -> Callable[[Json], Json]:
 
 
 def make_legs(words: Mapping[str, Any], dense: Mapping[str, Any]) -> dict[str, Any]:
-    """A leg for words, and one for vectors."""
     return {"words": {**KEYWORD, **words}, "dense": {**SEMANTIC, **dense}}
 
 

@@ -52,7 +52,6 @@ class FakeElasticsearch(FakeEngine):
         }
 
     def scroll(self, path: str, body: Json) -> Json:
-        """A page of all documents."""
         if path == "/_search/scroll":
             start, size, fields = map(json.loads, body["scroll_id"].split("|"))
         else:
@@ -139,7 +138,6 @@ class FakeOpenSearch(FakeElasticsearch):
 
 
 def match_text(query: Json) -> str:
-    """The text of a ``match`` or ``multi_match`` query."""
     ((kind, body),) = query.items()
     if kind == "multi_match":
         require_keys(body, "query fields")

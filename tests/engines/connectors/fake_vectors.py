@@ -17,7 +17,6 @@ from tests.engines.connectors.loopback import (
 
 
 def euclid(cosine: float) -> float:
-    """The distance of two vectors of length 1."""
     return math.sqrt(max(0.0, 2 - 2 * cosine))
 
 
@@ -214,7 +213,6 @@ class FakeChroma(FakeEngine):
 
 
 def columns(ranking: Ranking, scores: str, *, with_text: bool) -> Json:
-    """One query's answer in columns."""
     return {
         "ids": [[name for name, _ in ranking]],
         scores: [[score for _, score in ranking]],

@@ -47,7 +47,6 @@ def rank_by_cosine(vector: Sequence[float]) -> Ranking:
 
 
 def order(scores: Mapping[str, float]) -> Ranking:
-    """Best first, then by id."""
     return sorted(scores.items(), key=lambda item: (-item[1], item[0]))
 
 
@@ -124,12 +123,10 @@ class _Handler(JsonHandler):
 
 
 def is_search(path: str) -> bool:
-    """Whether a path is that of a search, in any of the engines."""
     return re.search(r"search|query|graphql", path.partition("?")[0]) is not None
 
 
 @contextmanager
 def serving(engine: FakeEngine) -> Iterator[FakeEngine]:
-    """The server, running; ``engine.url`` is where."""
     with run_server(_Handler, engine) as engine.url:
         yield engine

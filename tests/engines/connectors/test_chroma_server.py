@@ -16,7 +16,8 @@ from fusion_bench.engines.connectors import HttpConnector, connectors
 from fusion_bench.errors import ProviderError
 from tests.engines.connectors.cases import QUERY
 from tests.engines.connectors.loopback import DOCUMENTS, rank_by_cosine
-from tests.engines.connectors.test_contract import ask, read
+from tests.engines.connectors.test_contract import read
+from tests.engines.local.cases import ask
 
 PROGRAM = Path(sys.executable).with_name("chroma")
 COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_database/collections"
@@ -72,7 +73,6 @@ def wait_until_ready(base: str, server: subprocess.Popen[bytes]) -> None:
 
 
 def add_collection(base: str, space: str) -> None:
-    """All documents in a collection of this distance."""
     place = f"{base}{COLLECTIONS}"
     columns = {
         "ids": [*DOCUMENTS],

@@ -1,21 +1,18 @@
 """What every connector behind HTTP holds, up to a dataset that replays its fusion."""
 
-import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 import yaml
 
 import fusion_bench
 from fusion_bench.engines.connectors import (
-    EngineSession,
     Hit,
     HttpConnector,
     _sessions,
-    check_hits,
     chroma,
     connectors,
     qdrant,
@@ -35,9 +32,9 @@ from tests.engines.connectors.loopback import (
     rank_by_words,
     serving,
 )
-from tests.engines.local.cases import list_texts
+from tests.engines.local import cases
+from tests.engines.local.cases import ask, list_texts
 
-T = TypeVar("T")
 ORDERS = {
     "words": [name for name, _ in rank_by_words(QUERY.text)],
     "dense": [name for name, _ in rank_by_cosine(QUERY.vectors["dense"])],
@@ -68,24 +65,9 @@ def build(name: str, engine: FakeEngine, **settings: object) -> HttpConnector:
     return connector
 
 
-def ask(connector: HttpConnector, question: Callable[[EngineSession], Awaitable[T]]) -> T:
-    async def run() -> T:
-        async with connector.connect() as session:
-            return await question(session)
-
-    return asyncio.run(run())
-
-
 def read(connector: HttpConnector, leg: str, depth: int, *, texts: bool = False) -> tuple[Hit, ...]:
-    """The checked hits of a leg, or of the fused answer for an empty name."""
-
-    async def question(session: EngineSession) -> Sequence[Hit]:
-        if leg:
-            return await session.read_source(leg, QUERY, depth=depth, texts=texts)
-        return await session.read_fused(QUERY, depth=depth, texts=texts)
-
     connector.check_depth(leg, depth)
-    return check_hits(ask(connector, question), depth)
+    return cases.read(connector, leg, depth, texts=texts, query=QUERY)
 
 
 def test_every_connector_behind_http_of_the_package_has_a_case() -> None:
@@ -123,7 +105,6 @@ def test_a_leg_has_the_order_of_the_engine(
 
 
 def without_fused(name: str) -> dict[str, None]:
-    """What else must be unset where nothing is fused."""
     return {"fused_yql": None} if name == "vespa" else {}
 
 
@@ -195,7 +176,6 @@ def test_a_score_that_is_no_number_is_malformed(
 
 
 def spoil(answer: Json, case: Case, score: Json) -> Json:
-    """The answer with another score of its second hit."""
     rows = answer
     for key in case.rows:
         rows = rows[key]

@@ -30,16 +30,7 @@ BLENDS: Mapping[str, Mapping[str, Any]] = {
 
 
 class RoundTrip(NamedTuple):
-    """One system in one engine.
-
-    Attributes:
-        engine: Name of the dialect.
-        system: Name of the system.
-        fidelity: As claimed.
-        queries: Number of queries.
-        changed: Those in another order, ties apart.
-        tied: Those in another order among documents of equal scores only.
-    """
+    """One system in one engine."""
 
     engine: str
     system: str
@@ -86,12 +77,7 @@ def list_systems(sources: Sequence[str], rerankers: Sequence[str] = ()) -> list[
 
 
 class Original:
-    """Systems over the lists of a dataset, each ranked once.
-
-    Attributes:
-        runs: All sources of the dataset.
-        systems: The systems.
-    """
+    """Systems over the lists of a dataset, each ranked once."""
 
     def __init__(self, runs: AlignedRuns) -> None:
         self.runs = runs
@@ -107,7 +93,6 @@ class Original:
         return self._lists[key]
 
     def rank(self, system: System, ties: Ties | None = None) -> ScoredLists:
-        """The whole lists of any system."""
         runs = self.runs.restrict(self.runs.sources, ties=ties)
         return rank_lists(system, runs, self._longest)
 

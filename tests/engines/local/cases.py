@@ -28,7 +28,6 @@ FIRST, TEXT = next(iter(CORPUS.queries.items()))
 
 
 def pull_of(engine: str, settings: Settings) -> Pull:
-    """A pull by the command line, in this process."""
     return Pull(engine, settings, CORPUS, QRELS, DEPTH, main)
 
 
@@ -49,14 +48,11 @@ def check_replays(
 
 
 def build(engine: str, settings: Mapping[str, Any], **changes: object) -> Connector:
-    """The connector; a key of None is left out."""
     data = {"method": engine, **settings, **changes}
     return connectors.build({key: value for key, value in data.items() if value is not None})
 
 
 def ask(connector: Connector, question: Callable[[EngineSession], Awaitable[T]]) -> T:
-    """The answer to a question, over a connection of its own."""
-
     async def run() -> T:
         async with connector.connect() as session:
             return await question(session)
@@ -65,25 +61,28 @@ def ask(connector: Connector, question: Callable[[EngineSession], Awaitable[T]])
 
 
 def read(
-    connector: Connector, leg: str, depth: int = DEPTH, *, text: str = TEXT, texts: bool = False
+    connector: Connector,
+    leg: str,
+    depth: int = DEPTH,
+    *,
+    text: str = TEXT,
+    texts: bool = False,
+    query: PullQuery | None = None,
 ) -> tuple[Hit, ...]:
-    """The checked hits of a leg, or of the fused answer for an empty name."""
     vector = tuple(CORPUS.query_vectors[0].tolist())
-    query = PullQuery(FIRST, text, dict.fromkeys(connector.legs, vector))
+    asked = query or PullQuery(FIRST, text, dict.fromkeys(connector.legs, vector))
 
     async def question(session: EngineSession) -> tuple[Hit, ...]:
         if leg:
-            hits = await session.read_source(leg, query, depth=depth, texts=texts)
+            hits = await session.read_source(leg, asked, depth=depth, texts=texts)
         else:
-            hits = await session.read_fused(query, depth=depth, texts=texts)
+            hits = await session.read_fused(asked, depth=depth, texts=texts)
         return check_hits(hits, depth)
 
     return ask(connector, question)
 
 
 def list_texts(connector: Connector) -> list[Hit]:
-    """Every document of the index, page after page."""
-
     async def question(session: Any) -> list[Hit]:  # noqa: ANN401 - a ListingSession
         page, place = await session.read_documents(None)
         hits = [*page]
@@ -96,7 +95,6 @@ def list_texts(connector: Connector) -> list[Hit]:
 
 
 def nearest(depth: int) -> list[str]:
-    """The documents nearest to the first query, compared one by one."""
     scores = CORPUS.vectors @ CORPUS.query_vectors[0]
     names = [*CORPUS.texts]
     return [names[n] for n in (-scores).argsort(kind="stable")[:depth]]
@@ -117,7 +115,6 @@ def check_legs(connector: Connector, words: str, dense: str = "dense") -> None:
 
 
 def check_fingerprint(connector: Connector) -> Mapping[str, Any]:
-    """It is stable, and counts the documents."""
     first = ask(connector, lambda session: session.read_fingerprint())
     assert first == ask(connector, lambda session: session.read_fingerprint())
     assert first["documents"] == len(CORPUS.texts)

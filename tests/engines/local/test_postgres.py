@@ -46,7 +46,6 @@ from tests.postgres import running_postgres
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """Of a real PostgreSQL."""
     with running_postgres() as url:
         yield url
 
@@ -233,7 +232,6 @@ Connection: TypeAlias = Any
 
 @pytest.fixture(scope="module")
 def connection() -> Iterator[Connection]:
-    """To a real PostgreSQL."""
     with running_postgres() as url:
         opened = psycopg2.connect(url)
         opened.autocommit = True

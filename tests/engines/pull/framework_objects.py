@@ -98,8 +98,6 @@ def embed(texts: list[str]) -> list[list[float]]:
 
 
 class Plain:
-    """Has the methods of every framework's retrievers."""
-
     def __init__(self) -> None:
         self.documents: list[Any] = []
 

@@ -18,14 +18,7 @@ DRIP = 0.05
 
 @dataclass(frozen=True)
 class Reply:
-    """What the server sends.
-
-    Attributes:
-        body: The bytes.
-        status: The status.
-        headers: Further headers.
-        drips: Send byte by byte, slowly, and never to the end.
-    """
+    """What the server sends."""
 
     body: bytes
     status: int = 200
@@ -35,13 +28,7 @@ class Reply:
 
 @dataclass
 class SearchServer:
-    """What the server was asked, and how it answers.
-
-    Attributes:
-        answer: The reply to the n-th search, 0-based, with this body.
-        key: The header and the value that it wants; None = it wants none.
-        state: What it answers to GET /state.
-    """
+    """What the server was asked, and how it answers."""
 
     answer: Callable[[int, Any], Reply] = lambda _, __: found(HITS)
     key: tuple[str, str] | None = field(default=None, repr=False)
@@ -56,7 +43,6 @@ class SearchServer:
 
 
 def found(hits: object) -> Reply:
-    """The reply with these hits."""
     return Reply(json.dumps({"result": {"hits": hits}}).encode())
 
 
@@ -99,7 +85,6 @@ class _Handler(JsonHandler):
 
 @contextmanager
 def serving(state: SearchServer) -> Iterator[SearchServer]:
-    """The server, running; ``state.url`` is where."""
     with run_server(_Handler, state) as state.url:
         try:
             yield state

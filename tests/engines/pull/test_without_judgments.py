@@ -22,7 +22,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(capsys: Capture, words: Sequence[object]) -> tuple[int, str, str]:
-    """Exit code, output and errors of a command."""
     capsys.readouterr()
     code = main([*map(str, words)])
     return code, *capsys.readouterr()

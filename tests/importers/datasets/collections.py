@@ -37,7 +37,6 @@ def json_lines(rows: list[dict[str, str]]) -> str:
 
 
 def make_beir(folder: Path) -> Path:
-    """The files of BEIR."""
     (folder / "qrels").mkdir(parents=True)
     (folder / "corpus.jsonl").write_text(json_lines(DOCUMENTS))
     (folder / "queries.jsonl").write_text(json_lines(QUERIES))

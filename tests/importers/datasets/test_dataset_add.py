@@ -29,7 +29,6 @@ def refuse(capsys: Capture, *words: str) -> str:
 
 
 def check_files(out: Path) -> None:
-    """What was written is what was published."""
     documents = load_documents(out / "documents.jsonl")
     assert {name: each.text for name, each in documents.items()} == {
         row["_id"]: f"{row['title']} {row['text']}".strip() for row in DOCUMENTS
@@ -87,7 +86,6 @@ def test_two_revisions_and_no_main(tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_a_count_that_differs(tmp_path: Path, capsys: Capture) -> None:
-    """It is refused, nothing is left behind, and --any-counts accepts it with a note."""
     folder = make_mteb(tmp_path / "tiny")
     (folder / "README.md").write_text(CARD.replace("num_examples: 3", "num_examples: 4"))
     words = (f"mteb:{folder}", "--out", str(tmp_path / "out"))
@@ -117,7 +115,6 @@ def replace_text(path: Path, old: str, new: str) -> None:
 
 
 def test_broken_folders(tmp_path: Path, capsys: Capture) -> None:
-    """Each breach names its place."""
     breaches = [
         ("corpus.jsonl", '"d2"', '"d1"', "document 'd1' appears twice"),
         ("corpus.jsonl", '"text": "A calm sea."', '"body": 1', "corpus.jsonl:2: a document"),

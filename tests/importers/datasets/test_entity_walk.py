@@ -13,11 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.errors import DataError
 
 
 def load_script() -> ModuleType:
-    """The file beside the collections, which is in no package."""
     path = Path(__file__).parents[3] / "datasets" / "entity_walk.py"
     spec = importlib.util.spec_from_file_location("entity_walk", path)
     assert spec is not None
@@ -107,54 +105,3 @@ def test_the_walk_ends_where_linear_algebra_says(
     wanted = oracle(given_edges, start, damping)
     assert np.abs(walked - wanted).sum(axis=1).max() <= 2e-10
     np.testing.assert_allclose(walked.sum(axis=1), (start.sum(axis=1) > 0).astype(float))
-
-
-@given(edges, seeds)
-def test_no_query_depends_on_another(given_edges: list[Edge], weights: list[list[float]]) -> None:
-    start = np.array(weights)
-    graph = Graph.from_edges(NODES, given_edges)
-    together = personalized_pagerank(graph, start)
-    alone = [personalized_pagerank(graph, row[None])[0] for row in start]
-    np.testing.assert_array_equal(together, alone)
-
-
-def test_walks_by_nearness_weight_tolerance_and_without_edges() -> None:
-    chain = [("n0", "n1", 1.0), ("n1", "n2", 1.0), ("n2", "n3", 1.0), ("n4", "n5", 1.0)]
-    [row] = personalized_pagerank(Graph.from_edges(NODES, chain), np.eye(7)[:1], damping=0.3)
-    assert row[0] > row[1] > row[2] > row[3] > 0
-    assert row[4:].tolist() == [0, 0, 0]
-    star = Graph.from_edges(NODES, [("n0", "n1", 3.0), ("n0", "n2", 1.0)])
-    [row] = personalized_pagerank(star, np.eye(7)[:1])
-    assert row[1] == pytest.approx(3 * row[2])
-    star = Graph.from_edges(NODES, [("n0", "n1", 3.0)])
-    [row] = personalized_pagerank(star, np.eye(7)[:1], tolerance=3.0)
-    assert row.tolist() == [1, 0, 0, 0, 0, 0, 0]
-    [row] = personalized_pagerank(Graph.from_edges(NODES, []), np.full((1, 7), 2.0))
-    np.testing.assert_allclose(row, 1 / 7)
-
-
-@pytest.mark.parametrize(
-    ("nodes", "edge", "message"),
-    [
-        *((NODES, ("n0", "n1", w), "not positive") for w in (0.0, -1.0, math.nan, math.inf)),
-        *((NODES, (*ends, 1.0), "both ends") for ends in (("n0", "x"), ("x", "n0"))),
-        (["a", "b", "a"], ("a", "b", 1.0), "1 of 3"),
-    ],
-)
-def test_graphs_that_are_none(nodes: list[str], edge: Edge, message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        Graph.from_edges(nodes, [edge])
-
-
-@pytest.mark.parametrize(
-    ("start", "options", "message"),
-    [
-        *((np.ones((1, 7)), {"damping": d}, "damping") for d in (-0.1, 1.0, math.nan)),
-        *((np.ones((1, 7)), {"tolerance": t}, "tolerance") for t in (0.0, -1.0, math.nan)),
-        *((bad, {}, "need") for bad in (np.ones(7), np.ones((1, 6)))),
-        *((np.full((1, 7), value), {}, "seed weight") for value in (-1.0, math.nan, math.inf)),
-    ],
-)
-def test_walks_that_are_none(start: FloatArray, options: dict[str, float], message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        personalized_pagerank(Graph.from_edges(NODES, []), start, **options)

@@ -23,7 +23,6 @@ TYPES = {"local", "global", "relationship", "hybrid"}
 
 @cache
 def script(name: str) -> ModuleType:
-    """A module of the build, under a name of its own."""
     spec = importlib.util.spec_from_file_location(f"referee_{name}", ROOT / f"rebuild/{name}.py")
     assert spec is not None
     assert spec.loader is not None

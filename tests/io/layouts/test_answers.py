@@ -30,33 +30,33 @@ def refuse(path: Path, content: Any) -> str:  # noqa: ANN401 - any JSON
 @pytest.mark.parametrize(
     ("item", "says"),
     [
-        ({"queries": ["q1"], "responses": [HITS], "error": "boom"}, "it states an error"),
+        ({"queries": ["q1"], "responses": [HITS], "error": "boom"}, "states an error"),
         ({"queries": ["q1"], "responses": [HITS], "timed_out": True}, "timed out"),
         ({"queries": ["q1"], "response": {"responses": [HITS], "errors": ["x"]}}, "an error"),
         ({"queries": ["q1", "q1"], "responses": [HITS, HITS]}, "'q1' has 2 answers"),
         (
             {"queries": ["q1"], "qids": ["q2"], "responses": [HITS]},
-            "queries and qids do not name the same queries",
+            "queries and qids",
         ),
-        ({"queries": ["q1", "q2"], "responses": [HITS, {}]}, "response 2: no list of hits"),
+        ({"queries": ["q1", "q2"], "responses": [HITS, {}]}, "response 2: no list"),
         (
             {"qid": "q1", "response": {**HITS, "_shards": {"total": 3, "successful": 2}}},
-            "a shard is missing (2 of 3 answered)",
+            "shard is missing",
         ),
         ({"qid": "q1", "response": {**HITS, "terminated_early": True}}, "ended early"),
         ({"qid": "q1", "response": {**HITS, "status": 429}}, "its status is 429"),
         ({"qid": "q1", "status": 503, "hits": LIST}, "its status is 503"),
         (
             {"qid": "q1", "hits": [LIST[0], {"id": "d2", "distance": 1.0}]},
-            "both distances and scores",
+            "distances and scores",
         ),
         (
             {"qid": "q1", "hits": [{**LIST[0], "docid": "x"}]},
-            "two columns may hold the document, 'docid' and 'id', and their values differ",
+            "hold the document",
         ),
         (
             [{"query": "q1", "document": "d", "score": 1, "Score": 2}],
-            "two columns may hold the score",
+            "hold the score",
         ),
         ({"qid": "q1", "response": {**HITS, "body": {"hits": []}}, "is_partial": 1}, "partial"),
     ],
@@ -85,10 +85,7 @@ def test_joined_lists_are_said(tmp_path: Path) -> None:
     lines = [json.dumps({"qid": "q1", "hits": [hit]}) for hit in LIST]
     path = written(tmp_path / "a.jsonl", "\n".join([*lines, lines[0].replace("q1", "q2")]))
     assert load_run(path).to_dict() == {"q1": FOUND, "q2": {"d1": 2.0}}
-    assert read_raw_table(path, "run").notes == (
-        "1 queries have several lists, such as 'q1': the lists of a query are read as one, "
-        "by score",
-    )
+    assert read_raw_table(path, "run").notes[0].startswith("1 queries have")
 
 
 @pytest.mark.parametrize("key", ["distance", "_distance", "dist", "cosine_distance"])
@@ -154,7 +151,7 @@ def test_requests_name_the_queries_of_a_batch(
     [
         (("q1",), "given: 1 ids"),
         (("q1", "q1"), "'q1' has 2 answers"),
-        (("q1", "q2", "q3"), "3 requests are given, and the file has 2 lists"),
+        (("q1", "q2", "q3"), "3 requests"),
     ],
 )
 def test_other_requests_are_refused(asked: tuple[str, ...], says: str, tmp_path: Path) -> None:
@@ -170,9 +167,9 @@ def test_other_requests_are_refused(asked: tuple[str, ...], says: str, tmp_path:
 @pytest.mark.parametrize(
     ("requests", "says"),
     [
-        ("", ": the file is empty"),
-        ("\n".join(map(json.dumps, SEARCHES)), ":1: no query is known"),
-        ('{"id": true}', ":1: query must be text"),
+        ("", ": the file"),
+        ("\n".join(map(json.dumps, SEARCHES)), ":1: no query"),
+        ('{"id": true}', ":1: query must"),
     ],
 )
 def test_requests_that_name_no_query(requests: str, says: str, tmp_path: Path) -> None:
@@ -186,7 +183,7 @@ def test_a_list_of_ids_is_binary_gold_and_other_layouts_name_what_they_hold(tmp_
     gold = written(tmp_path / "gold.json", '{"q1": ["d1", "d2"]}')
     assert load_qrels(gold).to_dict() == {"q1": {"d1": 1, "d2": 1}}
     request = {"requests": [{"id": "q1", "ratings": [{"_id": "d1", "rating": 2}]}]}
-    assert "ranked list is needed" in refuse(tmp_path / "a.json", request)
+    assert "ranked list" in refuse(tmp_path / "a.json", request)
 
 
 def test_a_file_of_no_known_layout_points_to_the_table(tmp_path: Path) -> None:

@@ -119,19 +119,19 @@ RERANK = {"attributes": {"reranker.query": "q1", "reranker.output_documents.0.do
 @pytest.mark.parametrize(
     ("items", "says"),
     [
-        ([SPAN, RERANK], "'q1' has two spans with lists: keep one"),
-        ([export(SPAN["attributes"], SPAN["attributes"])], "the query 'q1' has 2 answers"),
-        ([SPAN, {"attributes": {"openinference.span.kind": "LLM"}}], "keep only the spans"),
-        ([export({"a": "b"})], "the file is empty"),
+        ([SPAN, RERANK], "two spans with"),
+        ([export(SPAN["attributes"], SPAN["attributes"])], "'q1' has 2"),
+        ([SPAN, {"attributes": {"openinference.span.kind": "LLM"}}], "only the spans"),
+        ([export({"a": "b"})], "file is empty"),
         (list_items(lambda scores: ["one two three " * 5 for _ in scores]), "is a text, and"),
-        ([{"input": "q1", "retrieval_context": ["a b"]}], "texts are no ids"),
-        ([{"cases": [{"input": "q1", "contexts": ["a b"]}]}], "texts are no ids"),
+        ([{"input": "q1", "retrieval_context": ["a b"]}], "no ids"),
+        ([{"cases": [{"input": "q1", "contexts": ["a b"]}]}], "no ids"),
         (
             [{"attributes": {"ai.observability.retrieval.retrieved_contexts": ["a b"]}}],
-            "texts are no ids",
+            "no ids",
         ),
         ([{"mteb_model_meta": {}, "en": {"a": {"q": {"d": 1}}}, "de": {"a": {"q": {"d": 1}}}}],
-         "several lists, under 'en', 'de': keep one"),
+         "several lists, under"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_one_list_is_refused(
@@ -151,5 +151,5 @@ def test_samples_in_a_list_have_lists_and_judgments(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", [".lz4", ".npz", ".lst"])
 def test_a_packed_file_says_how_to_save_it(suffix: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r'save it as JSON .* run\.save\("run\.json"\)'):
+    with pytest.raises(DataError, match=r"run\.save"):
         load_run(written(tmp_path / f"run{suffix}", "x y"))

@@ -26,15 +26,11 @@ judges:
 
 
 def make_judged_project(root: Path) -> Path:
-    """Write all files below ``root`` and return it."""
     return add_judges(cases.make_project(root))
 
 
 def add_judges(root: Path) -> Path:
-    """Let people judge a sample of the queries, as the qrels do, and a machine all of them.
-
-    To the machine another document of every third query is relevant too.
-    """
+    """Let people judge a sample of the queries, as the qrels do, and a machine all of them."""
     every = [f"q{q}" for q in range(cases.QUERIES)]
     people = draw_queries(every, SAMPLED)
     mine = root / "datasets/mine"
@@ -49,7 +45,6 @@ def add_judges(root: Path) -> Path:
 
 
 def replace_in_dataset(root: Path, old: str, new: str) -> None:
-    """Change the project's ``dataset.yaml``."""
     path = root / DATASET
     text = path.read_text(encoding="utf-8")
     assert old in text

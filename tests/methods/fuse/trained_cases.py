@@ -30,15 +30,7 @@ Lists = dict[str, dict[str, float]]
 def make_lists(
     seed: int, *, queries: int = 12, depth: int = 8, even: bool = False, documents: int = 15
 ) -> dict[str, Lists]:
-    """Source → query → document → score, best first, without ties.
-
-    Args:
-        seed: Of the random numbers.
-        queries: How many.
-        depth: Length of the longest list.
-        even: Every list is as long.
-        documents: How many there are.
-    """
+    """Source → query → document → score, best first, without ties."""
     random = Random(seed)
     lists: dict[str, Lists] = {name: {} for name in SOURCES}
     for name in SOURCES:

@@ -10,12 +10,7 @@ YAML = "datasets/tiny/dataset.yaml"
 
 
 def make(root: Path, *, queries: int = 0) -> Path:
-    """Write the tiny dataset below ``root``, with texts; or a larger one of the same kind.
-
-    Args:
-        root: A folder.
-        queries: 0 = the tiny dataset; else so many queries of 12 documents each.
-    """
+    """Write the tiny dataset below ``root``, with texts; or a larger one of the same kind."""
     tiny.make(root)
     folder = root / "datasets/tiny"
     tiny.edit(root, YAML, "qrels: qrels.txt\n", "qrels: qrels.txt\ndocuments: corpus.jsonl\n")
@@ -39,7 +34,6 @@ def make(root: Path, *, queries: int = 0) -> Path:
 
 
 def read_written_meta(path: Path) -> ListMeta:
-    """The provenance beside a list."""
     meta = read_meta(path)
     assert meta is not None
     return meta

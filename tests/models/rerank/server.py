@@ -116,7 +116,6 @@ class Loopback:
         return SHAPES[self.dialect]
 
     def problem(self, handler: JsonHandler, body: Json) -> tuple[int, str] | None:
-        """What is wrong with a request, as the real servers see it."""
         shape = self.shape
         if handler.path != shape.path:
             return 404, f"no such path: {handler.path}"
@@ -184,7 +183,6 @@ class ChatServer(Loopback):
         )
 
     def write_content(self, prompt: str) -> object:
-        """The content of the answer; what is no text becomes JSON."""
         raise NotImplementedError
 
     def answer(self, body: Json) -> Json:
@@ -264,7 +262,6 @@ class _Handler(JsonHandler):
 
 @contextmanager
 def serving(state: Loopback, port: int = 0) -> Iterator[Loopback]:
-    """The server, running; ``state.url`` is where."""
     with run_server(_Handler, state, port) as state.url:
         try:
             yield state

@@ -12,13 +12,7 @@ from fusion_bench.serving.live import pipeline, rerankers
 
 
 class StandingClock:
-    """The time of every event loop, and of the modules that measure a deadline.
-
-    Waits that a test does not mean to end are not ended: what answers late is still in time.
-
-    Args:
-        monkeypatch: Takes the clock back after the test.
-    """
+    """The time of every event loop, and of the modules that measure a deadline."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._now = 0.0
@@ -35,7 +29,6 @@ class StandingClock:
             monkeypatch.setattr(module, "time", self)
 
     def monotonic(self) -> float:
-        """Seconds since the clock was made."""
         return self._now
 
     def advance(self, seconds: float) -> None:

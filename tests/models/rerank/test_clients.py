@@ -18,7 +18,7 @@ from fusion_bench.models.reranker_protocol import (
     check_reply,
     rows_to_scores,
 )
-from fusion_bench.models.rerankers import Price, providers
+from fusion_bench.models.rerankers import Price, Provider, providers
 from fusion_bench.models.rerankers._base import HttpProvider
 from tests.models.rerank.server import SHAPES, Loopback, plain_score, serving
 
@@ -47,7 +47,7 @@ def provider(state: Loopback, **options: object) -> HttpProvider:
     return built
 
 
-def ask(asked: HttpProvider, query: str, documents: Sequence[str]) -> tuple[Reply, Identity]:
+def ask(asked: Provider, query: str, documents: Sequence[str]) -> tuple[Reply, Identity]:
     async def go() -> tuple[Reply, Identity]:
         async with asked.open_reranker() as reranker:
             return await reranker.score(query, documents), reranker.identity
@@ -143,14 +143,11 @@ FAILURES: list[tuple[str, FailureKind]] = [
     ("hang", "timeout"),
     ("429 retry-after=7", "rate_limit"),
     ("500", "server"),
-    ("503", "server"),
     ("424", "server"),
     ("400", "refused"),
-    ("402", "refused"),
     ("403", "refused"),
     ("302 location=http://example.invalid/", "refused"),
     ("text", "malformed"),
-    ('text "x"', "malformed"),
     ("text {}", "malformed"),
     ("text []", "malformed"),
     ("text 1" + "1" * 5000, "malformed"),

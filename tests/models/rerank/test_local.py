@@ -1,6 +1,5 @@
 """Cross-encoders on this machine: a tiny random model, built on disk, through the real code."""
 
-import asyncio
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +9,9 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from fusion_bench.errors import ConfigError, MissingExtraError, ProviderError
-from fusion_bench.models.reranker_protocol import Identity, Reply
-from fusion_bench.models.rerankers import Provider, providers
+from fusion_bench.models.rerankers import providers
 from fusion_bench.util.optional_imports import import_optional
+from tests.models.rerank.test_clients import ask
 
 WORDS = ["[UNK]", "[CLS]", "[SEP]", "actor", "dumps", "memory", "runs", "task", "disk"]
 TABLE = np.random.default_rng(2).normal(size=(len(WORDS), 2)).astype(np.float32)
@@ -66,27 +65,19 @@ def expected(query: str, document: str, cut: int = 512) -> float:
     return float(np.mean([*TABLE[left, 0], *TABLE[right, 1]]))
 
 
-def scored(provider: Provider, query: str, documents: list[str]) -> tuple[Reply, Identity]:
-    async def go() -> tuple[Reply, Identity]:
-        async with provider.open_reranker() as reranker:
-            return await reranker.score(query, documents), reranker.identity
-
-    return asyncio.run(go())
-
-
 DOCUMENTS = ["actor dumps memory", "disk", "task runs task", "unheard", "memory dumps actor", ""]
 
 
 def test_onnx_gives_the_models_logits(tmp_path: Path) -> None:
     provider = providers.build({"method": "onnx", "folder": save(tmp_path / "m")})
-    reply, identity = scored(provider, "actor runs", DOCUMENTS)
+    reply, identity = ask(provider, "actor runs", DOCUMENTS)
     np.testing.assert_allclose(
         reply.scores, [expected("actor runs", d) for d in DOCUMENTS], atol=1e-6
     )
     assert identity.model == "cross-encoder/ms-marco-MiniLM-L-6-v2"
     assert identity.space == "logit"
     assert identity.endpoint.startswith("sha256 ")
-    alone, _ = scored(provider, "actor runs", DOCUMENTS[2:3])
+    alone, _ = ask(provider, "actor runs", DOCUMENTS[2:3])
     assert alone.scores[0] == pytest.approx(reply.scores[2], abs=1e-6)
 
 
@@ -102,9 +93,9 @@ def test_other_weights_are_another_identity(tmp_path: Path) -> None:
 
 def test_long_documents_and_queries_are_cut(tmp_path: Path) -> None:
     options = {"method": "onnx", "folder": save(tmp_path / "m"), "max_length": 8}
-    reply, _ = scored(providers.build(options), "actor runs", ["task disk " * 20])
+    reply, _ = ask(providers.build(options), "actor runs", ["task disk " * 20])
     assert reply.scores[0] == pytest.approx(expected("actor runs", "task disk " * 20, 8), abs=1e-6)
-    reply, _ = scored(providers.build(options), "task " * 30, ["disk"])
+    reply, _ = ask(providers.build(options), "task " * 30, ["disk"])
     assert reply.scores[0] == pytest.approx(expected("task " * 4, "disk"), abs=1e-6)
 
 
@@ -116,21 +107,21 @@ def test_a_model_that_fails_is_a_failure_of_the_provider(tmp_path: Path) -> None
 
     provider = providers.build({"method": "onnx", "folder": folder})
     with pytest.raises(ProviderError, match="the model failed") as caught:
-        scored(provider, "far", ["far"])
+        ask(provider, "far", ["far"])
     assert caught.value.kind == "server"
 
 
 def test_models_and_folders_that_cannot_be_used(tmp_path: Path) -> None:
     provider = providers.build({"method": "onnx", "folder": save(tmp_path / "m", classes=2)})
     with pytest.raises(ProviderError, match="one output"):
-        scored(provider, "actor", ["disk", "task"])
+        ask(provider, "actor", ["disk", "task"])
     provider = providers.build({"method": "onnx", "folder": tmp_path})
-    with pytest.raises(ConfigError, match=r"model\.onnx: No such"):
-        scored(provider, "q", ["d"])
+    with pytest.raises(ConfigError, match=r"model\.onnx: No"):
+        ask(provider, "q", ["d"])
     for name in ("model.onnx", "tokenizer.json"):
         (tmp_path / name).write_text("nothing", encoding="utf-8")
     with pytest.raises(ConfigError, match="cannot be loaded"):
-        scored(provider, "q", ["d"])
+        ask(provider, "q", ["d"])
     with pytest.raises(MissingExtraError, match=r"bench\[local\]"):
         import_optional("no_such_library", extra="local", purpose="a local cross-encoder")
 
@@ -153,7 +144,7 @@ def test_sentence_transformers(tmp_path: Path) -> None:
     transformers.BertForSequenceClassification(config).save_pretrained(folder)
     transformers.BertTokenizerFast(str(vocabulary)).save_pretrained(folder)
     provider = providers.build({"method": "sentence_transformers", "model": folder})
-    reply, identity = scored(provider, "actor runs", DOCUMENTS)
+    reply, identity = ask(provider, "actor runs", DOCUMENTS)
     assert len(set(reply.scores)) > 1
     assert identity.endpoint.startswith("sha256 ")
     library = import_optional("sentence_transformers", extra="local", purpose="this test")
@@ -164,4 +155,4 @@ def test_sentence_transformers(tmp_path: Path) -> None:
     np.testing.assert_allclose(reply.scores, raw, atol=1e-5)
     missing = providers.build({"method": "sentence_transformers", "model": str(tmp_path / "no")})
     with pytest.raises(ConfigError, match="cannot be loaded"):
-        scored(missing, "q", ["d"])
+        ask(missing, "q", ["d"])

@@ -61,7 +61,7 @@ def test_no_traceback_with_all_its_variables_holds_the_key(
         options = {"base_url": state.url, "key": "RERANK_TEST_KEY", "timeout": 0.2}
         asked = providers.build({"method": "cohere", **options})
         with pytest.raises(ProviderError) as caught:
-            ask(asked, "q", ["d"])  # type: ignore[arg-type] # an HttpProvider
+            ask(asked, "q", ["d"])
     assert_clean(everything(caught.value).encode(), "a traceback")
     assert_clean(caplog.text.encode(), "a log")
     assert_clean(repr(asked).encode() + asked.model_dump_json().encode(), "a configuration")

@@ -29,7 +29,6 @@ ALONE = System("a", ["a"])
 
 
 def add_texts(root: Path) -> None:
-    """Give every query and document a text."""
     folder = root / "datasets/tiny"
     edit(root, DATASET, "qrels: qrels.txt\n", "qrels: qrels.txt\ndocuments: corpus.jsonl\n")
     write(folder / "corpus.jsonl", [json.dumps({"id": f"d{i}", "text": f"{i}"}) for i in range(10)])

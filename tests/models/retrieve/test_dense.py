@@ -80,7 +80,6 @@ def encoder(paths: tuple[Path, Path], *, max_tokens: int = 256, batch: int = 32)
 
 
 def expected(text: str) -> NDArray[np.float64]:
-    """Mean of the words' vectors, scaled to length one."""
     ids = [WORDS.index(w) if w in WORDS else 0 for w in text.split()]
     mean = TABLE[ids].astype(np.float64).mean(axis=0)
     return np.asarray(mean / np.linalg.norm(mean))

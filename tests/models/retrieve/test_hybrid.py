@@ -11,7 +11,6 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-import fusion_bench
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.models.retrievers.hybrid import (
     ChromaDBError,
@@ -223,22 +222,6 @@ def test_weights_and_constant(manager: ChromaDBManager) -> None:
     first, second = sparse_order(QUERY, [*TEXTS], padding=True)[:2]
     expected = [(IDS[first], 1.0), (IDS[second], 0.5)]
     assert [(item["id"], item["score"]) for item in sparse] == expected
-
-
-def test_the_bench_gives_the_same_order_and_scores(manager: ChromaDBManager) -> None:
-    """``rrf`` over the lists that the two searches return, at their depth."""
-    retriever = HybridRetriever(manager, 0.7, 0.3)
-    results = retriever.search(QUERY, 3)
-    lists = dense_order(QUERY, [*TEXTS])[:6], sparse_order(QUERY, [*TEXTS], padding=True)[:6]
-    runs = {
-        name: {"q": {IDS[document]: 100.0 - rank for rank, document in enumerate(order)}}
-        for name, order in zip(("dense", "sparse"), lists, strict=True)
-    }
-    weights = {"dense": 0.7, "sparse": 0.3}
-    fused = fusion_bench.fuse(runs, "rrf", k=60, weights=weights).to_dict()["q"]
-    assert {item["id"]: item["score"] for item in results} == pytest.approx(
-        dict([*fused.items()][:3]), rel=1e-12
-    )
 
 
 def test_many_queries_share_one_index(manager: ChromaDBManager) -> None:

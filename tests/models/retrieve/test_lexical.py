@@ -70,7 +70,6 @@ DOCUMENTS = {
 
 
 def by_the_formula(query: str, k1: float, b: float) -> list[float]:
-    """Lucene's BM25, word by word."""
     documents = stem_texts(list(DOCUMENTS.values()))
     mean = sum(map(len, documents)) / len(documents)
     scores = []

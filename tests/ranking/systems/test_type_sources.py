@@ -85,7 +85,7 @@ def test_what_is_written_says_it_only_where_it_was_asked() -> None:
         ({"types": "guessed"}, "types"),
         (
             {"types": "hybrid", "fusion": {"method": "rrf", "k": {"by_intent": {"default": 60}}}},
-            "types and by_intent exclude each other",
+            "by_intent exclude",
         ),
     ],
 )

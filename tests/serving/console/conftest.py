@@ -10,7 +10,6 @@ from tests.serving.console.project import make_project, open_project
 
 @pytest.fixture(scope="session")
 def console_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the project."""
     folder = tmp_path_factory.mktemp("console")
     make_project(folder)
     return folder
@@ -18,5 +17,4 @@ def console_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def session(console_folder: Path) -> ConsoleSession:
-    """The console."""
     return open_project(console_folder)

@@ -35,7 +35,6 @@ DEV, TEST = 30, 30
 
 
 def make_project(folder: Path) -> Path:
-    """Write the project; returns the experiment's file."""
     data = folder / "datasets" / "made"
     data.mkdir(parents=True)
     qrels: list[str] = []
@@ -65,6 +64,5 @@ def make_project(folder: Path) -> Path:
 
 
 def open_project(folder: Path, *overrides: str, system: str | None = None) -> ConsoleSession:
-    """The console on a project that :func:`make_project` wrote."""
     parsed, source = read_experiment(folder / "experiments" / "e.yaml", overrides=overrides)
     return open_session(parsed, source, folders=[folder / "datasets"], system=system)

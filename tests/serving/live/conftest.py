@@ -7,5 +7,4 @@ from tests.models.rerank.standing_clock import StandingClock
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> StandingClock:
-    """Time as the pipeline and its event loop see it."""
     return StandingClock(monkeypatch)

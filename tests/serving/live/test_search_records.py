@@ -84,5 +84,5 @@ def test_the_options_of_the_query_apply() -> None:
 def test_a_list_without_a_strategy_is_refused() -> None:
     with Pipeline({"runs": ["bm25"]}) as pipeline:
         result = pipeline.search_sync(ask("zebra"), {"bm25": LISTS["keyword"]})
-    with pytest.raises(ConfigError, match=r"'bm25' has none .* roles=\{'bm25': "):
+    with pytest.raises(ConfigError, match="'bm25' has none"):
         result.to_search_result(ask("zebra"))

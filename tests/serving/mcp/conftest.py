@@ -13,13 +13,11 @@ CONNECT = {"stdio": connect_stdio, "http": connect_http}
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project."""
     return make_project(tmp_path_factory.mktemp("mcp"))
 
 
 @pytest.fixture(scope="session", params=CONNECT)
 def served(folder: Path, request: pytest.FixtureRequest) -> Iterator[Served]:
-    """A client over one of the transports."""
     words = ("--experiment", EXPERIMENT, "--out", "exported")
     with CONNECT[request.param](folder, *words) as client:
         yield client

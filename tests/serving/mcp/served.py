@@ -28,20 +28,13 @@ COMMAND = (sys.executable, "-m", "fusion_bench", "mcp")
 
 @dataclass(frozen=True)
 class Served:
-    """A client that is connected to a server.
-
-    Attributes:
-        client: The client, in the portal's thread.
-        portal: Runs its coroutines.
-        folder: Of the project.
-    """
+    """A client that is connected to a server."""
 
     client: Client
     portal: BlockingPortal
     folder: Path
 
     def call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> CallToolResult:
-        """What a tool answers."""
         result: CallToolResult = self.portal.call(
             self.client.call_tool, tool, dict(arguments or {})
         )
@@ -64,20 +57,13 @@ class Served:
 
 @dataclass
 class Notes:
-    """What a client is told of the progress of a call.
-
-    Attributes:
-        notes: Number and text of each.
-        awaited: Beginning of a text.
-        reached: Whether such a text came.
-    """
+    """What a client is told of the progress of a call."""
 
     notes: list[tuple[float, str]] = field(default_factory=list)
     awaited: str = ""
     reached: anyio.Event = field(default_factory=anyio.Event)
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
-        """Note a note."""
         assert total is None
         self.notes.append((progress, message or ""))
         if self.notes[-1][1].startswith(self.awaited):
@@ -85,7 +71,6 @@ class Notes:
 
 
 def read_text(result: CallToolResult) -> str:
-    """The text of an answer."""
     [content] = result.content
     assert isinstance(content, TextContent)
     return content.text
@@ -116,7 +101,6 @@ def connect_http(folder: Path, *words: str, mode: str = "auto") -> Iterator[Serv
 
 @contextmanager
 def hold(client: Client, folder: Path) -> Iterator[Served]:
-    """A client that is connected while the context lasts."""
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):
         yield Served(client, portal, folder)
 

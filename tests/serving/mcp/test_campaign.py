@@ -204,7 +204,6 @@ def ask_everything(served: Served) -> dict[str, str]:
 
 
 def reverse_held_out(folder: Path) -> None:
-    """Turn the lists of the held-out queries round, and judge other documents of theirs."""
     for name in ("a.trec", "b.trec", "r.trec", "qrels.txt"):
         lines = (folder / name).read_text(encoding="utf-8").splitlines()
         places = [n for n, line in enumerate(lines) if line.split()[0] in HELD_OUT]

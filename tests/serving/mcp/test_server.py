@@ -43,7 +43,6 @@ LONG = "experiments/long.yaml"
 
 @pytest.fixture(scope="session")
 def long(folder: Path) -> str:
-    """An experiment whose evaluation takes long."""
     text = (folder / EXPERIMENT).read_text(encoding="utf-8")
     systems = (
         f"  s{n}: {{runs: [a, b], fusion: {{method: rrf, k: {n + 1}}}}}\n" for n in range(MANY)
@@ -153,7 +152,6 @@ def test_twenty_calls_at_once_answer_as_one_after_the_other(served: Served) -> N
 
 
 def drop_time(record: dict[str, Any] | None) -> dict[str, Any] | None:
-    """A record without when it was made."""
     return record and {key: value for key, value in record.items() if key != "provenance"}
 
 
@@ -211,7 +209,6 @@ def test_a_signal_ends_the_server_at_once(number: int, code: int, folder: Path) 
 
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[tuple[str, int]]:
-    """Host and port of a server of HTTP."""
     with running_http(folder) as (_, started):
         assert started["token"] is None
         parts = urlsplit(started["address"])

@@ -242,6 +242,5 @@ def test_export_writes_below_its_folder_alone(served: Served) -> None:
 
 
 def list_files(folder: Path) -> dict[Path, bytes]:
-    """Every file of a folder with its content."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder): path.read_bytes() for path in files}

@@ -36,14 +36,12 @@ class JudgingServer(ChatServer):
 
 
 def add_judge(config: Path, server: Loopback, name: str, model: str) -> None:
-    """One more judge behind the server."""
     text = config.read_text(encoding="utf-8")
     more = f"  {name}: {{model: other, base_url: '{server.url}', key: null, {model}}}\n"
     config.write_text(text.replace("settings:", f"{more}settings:"), encoding="utf-8")
 
 
 def drop_judges(folder: Path) -> None:
-    """Take the judges out of the ``dataset.yaml``."""
     path = folder / "dataset.yaml"
     path.write_text(path.read_text(encoding="utf-8").split("judges:")[0], encoding="utf-8")
 

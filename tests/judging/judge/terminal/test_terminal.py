@@ -203,7 +203,6 @@ class Terminal:
         self.seen = ""
 
     def wait_for(self, text: str) -> None:
-        """Read until a text is on the screen."""
         self.seen = ""
         while text not in self.seen:
             ready, _, _ = select.select([self.own], [], [], PATIENCE)
