@@ -208,7 +208,7 @@ class CheckedCandidate(StoredRecord):
         candidate: SHA-256 of its values.
         system: Its name.
         checked_at: UTC, ISO 8601.
-        line: Its number in the file; None = not written yet.
+        line: Its number in the file; None = an earlier version wrote it.
         previous: Digests of the lines that it follows.
     """
 
@@ -255,10 +255,12 @@ def make_candidate(
     )
 
 
+#: Earlier versions wrote lines without digests.
 CANDIDATES: Final = LedgerFormat(
     CheckedCandidate.model_validate_json,
     "ledger of checked candidates",
     "without it candidates are miscounted",
+    undigested='{"baseline":',
 )
 
 

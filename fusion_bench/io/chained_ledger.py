@@ -2,7 +2,8 @@
 
 Looks, campaigns and the candidates of a gate are lines of this one format. Each line holds its
 number and the digests of the lines that it follows, as a rule one, the last line. Lines of two
-branches can be merged: both follow the same line, and the next one follows both.
+branches can be merged: both follow the same line, and the next one follows both. The first line
+follows all that an earlier version wrote without numbers.
 
 Whoever wrote down the number and the digest of a later line notices a cut at the end.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Generic, NoReturn, Protocol, TypeVar
+from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
 from pydantic import ValidationError
 
@@ -26,7 +27,7 @@ class ChainedLine(Protocol):
 
     @property
     def line(self) -> int | None:
-        """Its number when it was written, from 1; None = not written yet."""
+        """Its number when it was written, from 1; None = an earlier version wrote it."""
 
     @property
     def previous(self) -> tuple[str, ...]:
@@ -42,33 +43,33 @@ def digest_line(text: str) -> str:
     return hash_values(text)[:LINE_DIGITS]
 
 
-#: Names nothing: what the first line follows.
-START: Final = digest_line("")
-
-
 def follow_lines(lines: Sequence[ChainedLine]) -> dict[str, Any]:
     """The fields ``line`` and ``previous`` of the line that comes next."""
     followed = {digest for line in lines for digest in line.previous}
-    last = [line.digest for line in lines if line.digest not in followed]
-    return {"line": len(lines) + 1, "previous": tuple(last or [START])}
+    last = [line.digest for line in lines if line.line and line.digest not in followed]
+    return {"line": len(lines) + 1, "previous": tuple(last or [_digest_unnumbered(lines)])}
 
 
 def _find_gap(lines: Sequence[ChainedLine]) -> int | None:
     """Position, from 0, of the first line that follows one which is not there; None = none does."""
-    known = {START}
+    known = {_digest_unnumbered(lines)}
     for index, line in enumerate(lines):
-        is_placed = line.line is not None and line.line <= index + 1 and len(line.previous) > 0
-        if not is_placed or not known.issuperset(line.previous):
-            return index
-        known.add(line.digest)
+        if line.line is not None:
+            if line.line > index + 1 or not line.previous or not known.issuperset(line.previous):
+                return index
+            known.add(line.digest)
     return None
 
 
 def follow_line(last: ChainedLine | None) -> dict[str, Any]:
     """The fields ``line`` and ``previous`` of what follows one line; None = the first line."""
     if last is None:
-        return {"line": 1, "previous": (START,)}
+        return {"line": 1, "previous": (_digest_unnumbered([]),)}
     return {"line": (last.line or 0) + 1, "previous": (last.digest,)}
+
+
+def _digest_unnumbered(lines: Sequence[ChainedLine]) -> str:
+    return digest_line("\n".join(line.digest for line in lines if line.line is None))
 
 
 Line = TypeVar("Line", bound=ChainedLine)
@@ -96,6 +97,7 @@ class LedgerFormat(Generic[Line]):
         parse: The text of a line without its digest → the line; raises ValueError.
         name: What a line is a line of, for messages: ``ledger of looks``.
         consequence: What happens without the file, for messages.
+        undigested: How the lines of a version without digests begin; None = there is none.
         is_linear: Whether each line follows exactly the one before it; else lines of two branches
             may follow the same line.
     """
@@ -103,6 +105,7 @@ class LedgerFormat(Generic[Line]):
     parse: Callable[[str], Line]
     name: str
     consequence: str
+    undigested: str | None = None
     is_linear: bool = False
 
     def read_text(self, path: Path) -> str:
@@ -138,10 +141,11 @@ class LedgerFormat(Generic[Line]):
         for number, whole in numbered[len(known) :]:
             at, line = f"{where}:{number}", whole.rstrip("\r")
             stripped = strip_line_digest(line)
-            if stripped is None:
+            is_old = self.undigested is not None and line.startswith(self.undigested)
+            if stripped is None and (not is_old or '"sha256":' in line):
                 self.refuse(at, "its digest does not match: it was edited or damaged")
             try:
-                lines.append(self.parse(stripped))
+                lines.append(self.parse(stripped or line))
             except ValidationError as error:
                 first = error.errors()[0]
                 place = ".".join(map(str, first["loc"]))

@@ -5,7 +5,12 @@ counts too. The file is replaced as a whole under a lock: concurrent runs wait f
 killed one leaves the old file or the new one. Each line ends with a digest of itself, and names the
 lines before it; lines of two branches of a repository can be merged.
 
-A line ``"kind":"queries"`` holds queries once; looks at them hold its digest and their number.
+Format history:
+    1   first version
+    2   each line has a digest
+    3   ``line``, ``previous``, ``judgments``
+    4   a line ``"kind":"queries"`` holds queries once; looks at them hold its digest and their
+        number; lines of earlier versions are read, too
 """
 
 from __future__ import annotations
@@ -93,17 +98,17 @@ class LedgerEntry(StrictModel):
         number: j, counted from 1 among the looks that share held-out queries.
         level: The one-sided level that it was tested at.
         verdict: Of the run; None = it did not end.
-        plan: Always null.
-        query_set: Digest of its :class:`QuerySet`; None = not written yet.
+        plan: Of an earlier version: what was declared before the first look; None = nothing.
+        query_set: Digest of its :class:`QuerySet`; None = not written, or of an earlier version.
         count: The number of its queries; None likewise.
-        queries: Digests of the ids of the held-out queries, sorted; in the ledger its
-            :class:`QuerySet` has them.
+        queries: Digests of the ids of the held-out queries, sorted; in the ledger only in lines of
+            earlier versions.
         judgments: Digests of what is judged relevant for each, likewise.
-        line: Its number in the ledger; None = not written yet.
+        line: Its number in the ledger; None = not written yet, or by an earlier version.
         previous: Digests of the lines that it follows, see ``io.chained_ledger``.
     """
 
-    version: Literal[4] = 4
+    version: Literal[1, 2, 3, 4] = 4
     experiment: str
     system: str
     measure: str
@@ -112,7 +117,7 @@ class LedgerEntry(StrictModel):
     number: Annotated[int, Field(ge=1)]
     level: Annotated[float, Field(ge=0, le=1)]
     verdict: str | None = None
-    plan: None = None
+    plan: dict[str, Any] | None = None
     query_set: Digest | None = None
     count: Annotated[int, Field(ge=1)] | None = None
     queries: tuple[Digest, ...] = ()
@@ -131,8 +136,10 @@ class LedgerEntry(StrictModel):
         return digest_line(self.model_copy(update={"verdict": None}).dump())
 
     def dump(self) -> str:
-        """Its line without a digest."""
-        return self.model_dump_json(exclude={"queries", "judgments"})
+        """Its line without a digest; a line of an earlier version has its own fields."""
+        left_out = {"queries", "judgments"} if self.version == 4 else {"query_set", "count"}
+        left_out |= {"judgments", "line", "previous"} if self.version < 3 else set()
+        return self.model_dump_json(exclude=left_out)
 
     def asks_same(self, other: LedgerEntry) -> bool:
         """Whether both ask about the same numbers on the same queries."""
@@ -144,19 +151,26 @@ LedgerLine: TypeAlias = QuerySet | LedgerEntry
 
 def format_line(line: LedgerLine) -> str:
     """A line of a ledger."""
-    return f"{add_line_digest(line.dump())}\n"
+    text = line.dump()
+    return f"{text if line.version == 1 else add_line_digest(text)}\n"
 
 
 def _parse_line(text: str) -> LedgerLine:
     if text.startswith('{"version":4,"kind":'):
         return QuerySet.model_validate_json(text)
     look = LedgerEntry.model_validate_json(text)
-    if look.queries or not look.count:
-        raise ValueError("queries: a digest and a number are needed, and no list")
+    if (look.version >= 3) is not (look.line is not None):
+        raise ValueError("line: a line from version 3 on has a number, an earlier one has none")
+    if (look.version == 4) is not bool(look.query_set and look.count) or (
+        (look.version < 4) is not bool(look.queries)
+    ):
+        raise ValueError("queries: from version 4 on a digest and a number, before a list")
     return look
 
 
-LOOKS = LedgerFormat(_parse_line, "ledger of looks", "without it looks are miscounted")
+LOOKS = LedgerFormat(
+    _parse_line, "ledger of looks", "without it looks are miscounted", '{"version":1,'
+)
 
 
 def _parse_ledger(text: str, where: Path | str) -> list[LedgerLine]:
@@ -166,7 +180,7 @@ def _parse_ledger(text: str, where: Path | str) -> list[LedgerLine]:
     for number, line in enumerate(LOOKS.parse_text(text, where), 1):
         if isinstance(line, QuerySet):
             sets[line.set_digest] = line
-        else:
+        elif line.version == 4:
             if line.query_set not in sets:
                 LOOKS.refuse(f"{where}:{number}", "no line before it has its queries")
             known = sets[line.query_set]
@@ -243,7 +257,7 @@ def update_ledger(
         before = read_ledger(path)
         after: list[LedgerLine] = []
         for line in change(list(before)):
-            if line.line is not None:
+            if line.line is not None or line.version < 3:
                 after.append(line)
                 continue
             named: dict[str, Any] = {}

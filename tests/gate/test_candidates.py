@@ -1,5 +1,6 @@
 """Several candidates share the level, and are counted."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.gate.baseline_files import CANDIDATES, candidates_path, read_baseline
 from fusion_bench.gate.page import format_text
 from fusion_bench.gate.run import run_gate
+from fusion_bench.gate.update import write_baseline
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, gate_inputs, gate_verdict, renew_baseline
 from tests.gate.test_run import swap
@@ -106,3 +108,18 @@ def test_a_cut_since_the_commit_of_the_base_is_missed(root: Path) -> None:
     cut(candidates_path(path), 1)
     with pytest.raises(DataError, match=r"line 2, .*missing"):
         run_gate(gate_inputs(root), path, "main")
+
+
+def test_lines_of_an_earlier_version_are_counted(root: Path) -> None:
+    path = renew_baseline(root)
+    baseline = read_baseline(path)
+    assert baseline is not None
+    ledger = candidates_path(path)
+    old = {"baseline": "1", "candidate": "2", "system": "live", "checked_at": "2026"}
+    ledger.write_text(f"{json.dumps(old)}\n")
+    write_baseline(baseline.model_copy(update={"ledger": None}), path)
+    assert try_candidate(root, "{runs: [b]}") == (1, 1)
+    assert [line.line for line in CANDIDATES.read(ledger)] == [None, 2]
+    ledger.write_text(ledger.read_text().replace("2026", "2027", 1))
+    with pytest.raises(DataError, match=r":2: .*removed or edited"):
+        try_candidate(root, "{runs: [b], depth: 2}")

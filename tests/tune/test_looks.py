@@ -74,8 +74,8 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         (format_line(make_look("a")).replace("0.02", "0.01").rstrip(), "its digest"),
         (format_line(make_look("a")).rstrip()[:-1], "its digest"),
         (add_line_digest('{"version":5}'), "version: "),
-        (add_line_digest('{"version":4}'), "experiment: Field required"),
-        ('{"version":1,"numbers":"0"}', "its digest"),
+        (add_line_digest('{"version":2}'), "experiment: Field required"),
+        ('{"version":1,"numbers":"0"}', "experiment: Field required"),
     ],
 )
 def test_a_malformed_line_is_named_and_nothing_is_written(path: Path, line: str, said: str) -> None:
@@ -120,20 +120,37 @@ def test_links_between_looks_are_followed(held_out: list[set[str]], asked: set[s
     assert related_looks(looks, sorted(asked)) == _slow_related(looks, asked)
 
 
+def test_lines_of_version_1_are_read_as_they_are(path: Path) -> None:
+    old = [make_look("a", version=1), make_look("b", verdict="keep", version=2)]
+    path.write_text("".join(map(format_line, old)))
+    assert "sha256" not in lines_of(path)[0]
+    assert read_looks(path) == old
+    add(path, make_look("a", numbers="5"))
+    assert [made.line for made in read_looks(path)] == [None, None, 4]
+    path.write_text(path.read_text().replace("2026", "2027", 1))
+    with pytest.raises(DataError, match=r":3: .*line before it"):
+        read_looks(path)
+
+
 def lines_of(path: Path) -> list[str]:
     return path.read_text().splitlines(keepends=True)
 
 
-def make_ledger(path: Path, *, looks: int = 4) -> None:
-    """A line of queries, and looks at them."""
-    for number in range(looks):
+def make_ledger(path: Path, *, old: int = 0, new: int = 4) -> None:
+    """Lines of an earlier version, and chained ones."""
+    path.write_text(
+        "".join(format_line(make_look("a", numbers=f"{n}", version=2)) for n in range(old))
+    )
+    for number in range(new):
         add(path, make_look("a", numbers=f"{number + 5}"))
 
 
-@pytest.mark.parametrize("removed", [0, 1, 2])
-def test_a_line_that_is_removed_is_missed_by_those_after_it(path: Path, removed: int) -> None:
-    make_ledger(path)
-    assert [made.line for made in read_looks(path)] == [2, 3, 4, 5]
+@pytest.mark.parametrize(("old", "removed"), [(0, 0), (0, 2), (2, 0), (2, 1), (2, 2), (2, 4)])
+def test_a_line_that_is_removed_is_missed_by_those_after_it(
+    path: Path, old: int, removed: int
+) -> None:
+    make_ledger(path, old=old)
+    assert [made.line for made in read_looks(path)] == [None] * old + [old + n for n in range(2, 6)]
     lines = lines_of(path)
     del lines[removed]
     path.write_text("".join(lines))
@@ -160,7 +177,7 @@ def test_a_verdict_that_comes_later_breaks_no_chain(path: Path) -> None:
 def test_lines_of_two_branches_follow_the_same_line_and_the_next_follows_both(
     path: Path,
 ) -> None:
-    make_ledger(path, looks=2)
+    make_ledger(path, old=1, new=1)
     shared = path.read_text()
     sides = []
     for numbers in ("a", "b"):
@@ -170,7 +187,7 @@ def test_lines_of_two_branches_follow_the_same_line_and_the_next_follows_both(
     path.write_text(shared + "".join(sides))
     add(path, make_look("a", numbers="c"))
     merged = read_looks(path)
-    assert [made.line for made in merged] == [2, 3, 4, 4, 6]
+    assert [made.line for made in merged] == [None, 3, 4, 4, 6]
     assert set(merged[-1].previous) == {made.digest for made in merged[2:4]}
     for removed in (3, 4):
         path.write_text("".join(line for n, line in enumerate(lines_of(path)) if n != removed))
@@ -179,10 +196,11 @@ def test_lines_of_two_branches_follow_the_same_line_and_the_next_follows_both(
         path.write_text(shared + "".join([*sides, format_line(merged[-1])]))
 
 
-def test_a_look_names_its_queries_by_a_digest_alone(path: Path) -> None:
-    path.write_text(f"{add_line_digest(make_look('a').model_dump_json())}\n")
-    with pytest.raises(DataError, match="queries: a digest and a number"):
-        read_looks(path)
+def test_a_number_belongs_to_a_line_of_version_3(path: Path) -> None:
+    for made in (make_look("a"), make_look("a", version=2).model_copy(update={"line": 1})):
+        path.write_text(f"{add_line_digest(made.model_dump_json())}\n")
+        with pytest.raises(DataError, match=r"line: .*version 3"):
+            read_looks(path)
 
 
 def ask(counter: LookCounter, queries: Sequence[str], numbers: str = "0") -> LedgerEntry:
@@ -325,8 +343,10 @@ def test_a_dataset_of_an_installed_package_is_counted_in_the_output_folder(
     assert "installed package" in counter.note
 
 
-def test_a_number_of_queries_declared_beforehand_has_no_effect(path: Path) -> None:
-    add(path, make_look(*query_digests(names(0, 5))))
+def test_a_plan_of_an_earlier_version_is_read_and_has_no_effect(path: Path) -> None:
+    plan = {"max_queries": 20, "parameters": {"fusion.k": 10}, "tuned_on": ["a"]}
+    add(path, make_look(*query_digests(names(0, 5)), plan=plan))
+    assert read_looks(path)[0].plan == plan
     counter = LookCounter(path, max_queries=20)
     second = ask(counter, names(0, 20))
     assert second.number == 2
