@@ -46,26 +46,13 @@ ROW_HEIGHT = 0.27
 MAX_STRETCH = 1.2
 
 
-@base.register_plot("evaluation", "evaluation", position=0)
-def evaluation_figures(report: Report, collection: Collection) -> Iterator[Figure]:
-    """Yield the differences of compared systems, the means of each measure, and each query."""
-    primary, place = collection.primary_measure, f"on {collection.name}"
-    if collection.comparisons:
-        title = f"{primary} {place}: paired differences from {collection.baseline}"
-        caption = (
-            f"Each mark is the mean difference from the baseline {collection.baseline} with its "
-            f"{format_coverage(report.alpha)} interval; all hold together. The "
-            "gray bars are the differences that are often missed: below 80 % power, about."
-        )
-        draw = partial(draw_forest, collection, alpha=report.alpha)
-        yield Figure(f"{primary}-forest.png", title, caption, draw)
+@base.register_plot("means", "evaluation", position=1)
+def mean_figures(report: Report, collection: Collection) -> Iterator[Figure]:
+    """One figure a measure, the primary one first."""
     for measure in collection.measures:
+        title = f"{measure} on {collection.name}, by system"
         draw = partial(draw_means, collection, measure, alpha=report.alpha)
-        yield Figure(f"{measure}.png", f"{measure} {place}, by system", "", draw)
-    if collection.comparisons:
-        draw = partial(draw_differences, collection, report.min_gain)
-        title = f"{primary} {place}, differences per query"
-        yield Figure(f"{primary}-differences.png", title, "", draw)
+        yield Figure(f"{measure}.png", title, "", draw)
 
 
 def draw_means(collection: Collection, measure: str, *, alpha: float = 0.05) -> Drawing:
@@ -148,6 +135,22 @@ def find_mark(collection: Collection, measure: str, row: SystemResult) -> str:
     return "not shown" if answer in ("not shown", "identical") else answer
 
 
+@base.register_plot("forest", "evaluation", position=0)
+def forest_figures(report: Report, collection: Collection) -> Iterator[Figure]:
+    """The figure, where systems are compared."""
+    if not collection.comparisons:
+        return
+    primary, baseline = collection.primary_measure, collection.baseline
+    title = f"{primary} on {collection.name}: paired differences from {baseline}"
+    caption = (
+        f"Each mark is the mean difference from the baseline {baseline} with its "
+        f"{format_coverage(report.alpha)} interval; all hold together. The "
+        "gray bars are the differences that are often missed: below 80 % power, about."
+    )
+    draw = partial(draw_forest, collection, alpha=report.alpha)
+    yield Figure(f"{primary}-forest.png", title, caption, draw)
+
+
 def draw_forest(collection: Collection, *, alpha: float = 0.05) -> Drawing:
     """Differences on the primary measure, best system first, over what can be detected.
 
@@ -195,6 +198,15 @@ def _label_rows(axes: Axes, rows: list[SystemResult], texts: list[str]) -> None:
 
 
 MAX_PANELS = 6
+
+
+@base.register_plot("differences", "evaluation", position=2)
+def difference_figures(report: Report, collection: Collection) -> Iterator[Figure]:
+    """Differences on the primary measure, where there are any."""
+    if collection.comparisons:
+        file = f"{collection.primary_measure}-differences.png"
+        title = f"{collection.primary_measure} on {collection.name}, differences per query"
+        yield Figure(file, title, "", partial(draw_differences, collection, report.min_gain))
 
 
 def draw_differences(collection: Collection, min_gain: float = MIN_GAIN) -> Drawing:

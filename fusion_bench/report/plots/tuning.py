@@ -282,7 +282,7 @@ def _draw_effort(axes: Axes, front: records.ParetoFront, effort: str) -> None:
         axes.xaxis.set_minor_locator(NullLocator())
 
 
-#: By name.
+#: By name, in the order of the page.
 DRAWINGS: Mapping[str, Callable[..., Drawing]] = {
     "held-out": draw_held_out,
     "history": draw_history,
@@ -293,11 +293,13 @@ DRAWINGS: Mapping[str, Callable[..., Drawing]] = {
 }
 
 
-@base.register_plot("tuning", "tuning", position=0)
-def tuning_figures(report: records.TuningReport) -> Iterator[Figure]:
-    """Yield the pictures of the page, each with what draws it."""
+def _make_figures(name: str, report: records.TuningReport) -> Iterator[Figure]:
     parts = {"calibration": report.thresholds[:1], "front": (report.front,)}
+    draw = partial(DRAWINGS[name], report, *parts.get(name, ()))
     for picture in tuning_pictures(report):
-        name = picture.file.removesuffix(".png")
-        draw = partial(DRAWINGS[name], report, *parts.get(name, ()))
-        yield Figure(picture.file, picture.title, picture.caption, draw)
+        if picture.file == f"{name}.png":
+            yield Figure(picture.file, picture.title, picture.caption, draw)
+
+
+for _position, _name in enumerate(DRAWINGS, 1):
+    base.register_plot(_name, "tuning", position=_position)(partial(_make_figures, _name))
