@@ -437,12 +437,13 @@ def slice_table(report: Report, collection: Collection, field: str) -> Table | N
         for item in row.slice_bounds
         if item.field == field
     }
-    found = {row: find_pair(collection, row[1], base, masks[row[0]]) for row in rows}
-    pairs = {row: pair for row, pair in found.items() if pair is not None and row[1] != base}
+    found = {
+        row: find_pair(collection, row[1], base, masks[row[0]]) for row in rows if row[1] != base
+    }
+    pairs = {row: pair for row, pair in found.items() if pair is not None}
     estimates = {
-        row: pairs[row].estimate(report.alpha) if row in pairs else NO_ESTIMATE
-        for row in rows
-        if row[1] != base
+        row: NO_ESTIMATE if pair is None else pair.estimate(report.alpha)
+        for row, pair in found.items()
     }
 
     def title(row: tuple[str | None, str]) -> str:

@@ -81,7 +81,7 @@ def report_rows(report: Report) -> Rows:
     return {
         **_collection_rows(
             [(each, {row.name: row for row in each.systems}) for each in collections],
-            {each.name: each.comparisons for each in collections},
+            [(each.name, each.comparisons) for each in collections],
         ),
         "lists": [row for each in collections for row in named_rows(each.name, each.runs)],
         "lint": [flatten(each.model_dump(mode="json")) for each in report.lint],
@@ -90,13 +90,12 @@ def report_rows(report: Report) -> Rows:
 
 def _collection_rows(
     systems: Sequence[tuple[Collection, Mapping[str, SystemResult]]],
-    comparisons: Mapping[str, Iterable[BaseModel]],
+    comparisons: Iterable[tuple[str, Iterable[BaseModel]]],
 ) -> Rows:
     """``systems``, ``differences``, ``values`` of some collections."""
-    named = (named_rows(name, each) for name, each in comparisons.items())
     return {
         "systems": [row for pair in systems for row in system_rows(*pair)],
-        "differences": [row for rows in named for row in rows],
+        "differences": [row for pair in comparisons for row in named_rows(*pair)],
         "values": [row for pair in systems for row in value_rows(*pair)],
     }
 
@@ -147,7 +146,7 @@ def comparison_rows(
         (plan.left, {name: plan.rows[name] for name in (plan.table.baseline, *plan.wanted)})
         for plan in plans
     ]
-    return _collection_rows(systems, {each.collection: each.comparisons for each in compared})
+    return _collection_rows(systems, [(each.collection, each.comparisons) for each in compared])
 
 
 #: A spreadsheet takes a text that begins so for a formula.
