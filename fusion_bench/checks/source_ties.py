@@ -11,7 +11,7 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import count_within_queries, to_offsets
-from fusion_bench.data.ordering import KEY_SPACING, BoolArray, FloatArray, IntArray, score_keys
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, starts_equal_scores
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, TieSensitivity, tie_sensitivity
 from fusion_bench.measures.external_measures import ExternalMeasure
@@ -82,27 +82,6 @@ def count_places(runs: AlignedRuns, ordered: IntArray) -> IntArray:
     return places
 
 
-def _tied_with_next(runs: AlignedRuns, ordered: IntArray, scores: FloatArray) -> BoolArray:
-    """(n - 1,): whether a candidate has the score of the next one of the same query.
-
-    Scores are equal where their keys are (see :mod:`fusion_bench.data.ordering`).
-
-    Args:
-        runs: The candidates.
-        ordered: Shape (n,): candidates by query and rank.
-        scores: Shape (N,).
-    """
-    above, below = scores[ordered[:-1]], scores[ordered[1:]]
-    query = runs.query_index[ordered]
-    with np.errstate(over="ignore"):
-        apart = np.abs(above - below)
-    near = apart <= np.maximum(np.abs(above), np.abs(below)) * KEY_SPACING
-    close = np.flatnonzero(near & (query[1:] == query[:-1]))
-    is_tied = np.zeros(len(above), dtype=bool)
-    is_tied[close] = score_keys(above[close]) == score_keys(below[close])
-    return is_tied
-
-
 def _find_tied_rows(
     runs: AlignedRuns, ranks: IntArray, scores: FloatArray
 ) -> tuple[IntArray, IntArray]:
@@ -114,13 +93,10 @@ def _find_tied_rows(
         scores: Shape (N,): scores of the list.
     """
     ordered = order_by_rank(runs, ranks)
-    is_tied = _tied_with_next(runs, ordered, scores)
-    is_member = np.zeros(len(ordered), dtype=bool)
-    is_member[1:] = is_tied
-    is_member[:-1] |= is_tied
-    starts = np.ones(len(ordered), dtype=bool)
-    starts[1:] = ~is_tied
-    return ordered[is_member], np.cumsum(starts)[is_member]
+    starts = starts_equal_scores(scores[ordered], runs.query_index[ordered])
+    is_member = ~starts
+    is_member[:-1] |= ~starts[1:]
+    return ordered[is_member], np.cumsum(starts, dtype=np.int64)[is_member]
 
 
 #: Of each list with ties one key, (m,), for each tied candidate: the lowest of a group is first.
@@ -291,9 +267,7 @@ def _list_groups(runs: AlignedRuns, *, has_ties: bool) -> tuple[IntArray, IntArr
     place = np.arange(1, len(ordered) + 1) - runs.offsets[runs.query_index[ordered]]
     first = place.copy()
     if has_ties:
-        scores: FloatArray = runs.scores[0]
-        starts = np.ones(len(ordered), dtype=bool)
-        starts[1:] = ~_tied_with_next(runs, ordered, scores)
+        starts = starts_equal_scores(runs.scores[0][ordered], runs.query_index[ordered])
         first = place[np.maximum.accumulate(np.where(starts, np.arange(len(ordered)), 0))]
     positions, firsts = np.zeros((2, len(runs.documents)), dtype=np.int64)
     positions[ordered], firsts[ordered] = place, first

@@ -162,6 +162,23 @@ def score_keys(scores: FloatArray) -> FloatArray:
     return np.concatenate(parts or [flat]).reshape(np.shape(scores))
 
 
+def starts_equal_scores(scores: FloatArray, lists: IntArray) -> BoolArray:
+    """(n,): whether a score begins a group of equal ones: the score before has another key or list.
+
+    Args:
+        scores: Shape (n,), each list in its order; NaN equals nothing.
+        lists: Shape (n,): the list of each score.
+    """
+    above, below = scores[:-1], scores[1:]
+    is_same_list = lists[1:] == lists[:-1]
+    is_equal: BoolArray = is_same_list & (above == below)
+    with np.errstate(over="ignore", invalid="ignore"):
+        near = np.abs(above - below) <= np.maximum(np.abs(above), np.abs(below)) * KEY_SPACING
+    close = np.flatnonzero(near & ~is_equal & is_same_list)
+    is_equal[close] = score_keys(above[close]) == score_keys(below[close])
+    return np.concatenate([np.ones(min(len(scores), 1), dtype=bool), ~is_equal])
+
+
 def _part_keys(flat: FloatArray) -> FloatArray:
     is_finite = np.isfinite(flat)
     keys = np.where(is_finite, 0.0, flat)
@@ -301,14 +318,14 @@ def tie_group_starts(
     """
     index = np.flatnonzero(placed > 0)
     query = np.searchsorted(offsets, index, side="right") - 1
-    ordered = index[np.lexsort((placed[index], query))]
+    order = np.lexsort((placed[index], query))
+    ordered, query = index[order], query[order]
     new = placed[ordered] == 1
     if tiers is not None:
         new[1:] |= tiers[ordered][1:] != tiers[ordered][:-1]
     for values in (scores, fused_scores):
         if values is not None:
-            keys = score_keys(values[ordered])
-            new[1:] |= keys[1:] != keys[:-1]
+            new |= starts_equal_scores(values[ordered], query)
     firsts = np.zeros(len(placed), dtype=np.int64)
     group_head = np.maximum.accumulate(np.where(new, np.arange(len(ordered)), 0))
     firsts[ordered] = placed[ordered][group_head]

@@ -176,16 +176,20 @@ class BlendFormula:
             return np.broadcast_to(reciprocals, heads.candidates.shape), np.zeros_like(heads.error)
         fused = heads.fused_scores
         if self.mixture.retrieval == "fused_min_max":
-            fused = _level_rows(np.where(heads.is_candidate, fused, np.nan))
-            term = _min_max(fused)
+            fused = np.where(heads.is_candidate, fused, np.nan)
+            if not heads.error.any():  # exact
+                lists = np.repeat(np.arange(len(fused)), fused.shape[1])
+                fused = level_equal_scores(fused.ravel(), lists).reshape(fused.shape)
+                return _min_max(fused), heads.error
             spread = np.ptp(np.where(heads.is_candidate, fused, fused[:, :1]), axis=1)[:, None]
+            # Equal scores may differ by the spacing of keys, which min-max must not stretch.
             error = heads.error + KEY_SPACING * np.fmax.reduce(np.abs(fused), 1, keepdims=True)
             # Numerator and denominator are off by twice the error each, and the term is at most
             # 1; where they could vanish nothing is known of it.
             known = np.maximum(spread - 2 * error, 0)
             off = np.full_like(spread, 1.0)
             np.divide(4 * error, known, out=off, where=known > 0)
-            return term, np.where(heads.error > 0, np.minimum(off, 1.0), 0.0)
+            return _min_max(fused), np.minimum(off, 1.0)
         if self.greatest is not None:
             greatest = self.greatest[heads.queries][:, None]
             return fused / greatest, heads.error / greatest
@@ -217,17 +221,6 @@ def _min_max(values: FloatArray) -> FloatArray:
     halves = values / 2 - low / 2, high / 2 - low / 2  # differences themselves may overflow
     np.divide(*halves, out=out, where=~np.isnan(values) & (high > low))
     return out
-
-
-def _level_rows(scores: FloatArray) -> FloatArray:
-    """(m, D): see ``level_equal_scores``; few rows have scores that differ and could be equal."""
-    gaps = np.abs(np.diff(scores, axis=1))
-    close = (gaps > 0) & (gaps <= KEY_SPACING * np.abs(scores[:, 1:]))
-    rows = np.flatnonzero(close.any(axis=1))
-    flat = scores[rows].ravel()
-    lists = np.repeat(np.arange(len(rows)), scores.shape[1])
-    scores[rows] = level_equal_scores(flat, lists).reshape(-1, scores.shape[1])
-    return scores
 
 
 def _by_order(ranks: IntArray) -> FloatArray:

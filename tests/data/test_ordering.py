@@ -14,6 +14,7 @@ from fusion_bench.data.ordering import (
     make_readonly,
     positions,
     score_keys,
+    starts_equal_scores,
     sum_terms,
     tie_group_starts,
 )
@@ -123,6 +124,27 @@ def test_keys_at_every_boundary_and_of_what_is_no_number() -> None:
     assert found[0, 1] == np.inf
     assert found[1, 0] == -np.inf
     assert not np.signbit(found[1, 1])
+
+
+@MANY
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 2),
+            st.one_of(st.floats(), st.sampled_from([1.0, 1 + 1e-13, 1e308, -1e308, 0.0, -0.0])),
+        )
+    )
+)
+def test_groups_of_equal_scores_start_where_the_key_or_the_list_changes(
+    rows: list[tuple[int, float]],
+) -> None:
+    lists = np.array([row[0] for row in rows], dtype=np.int64)
+    scores = np.array([row[1] for row in rows], dtype=np.float64)
+    keys = [float(f"{score:.11e}") for score in scores.tolist()]
+    expected = [
+        n == 0 or rows[n][0] != rows[n - 1][0] or keys[n] != keys[n - 1] for n in range(len(rows))
+    ]
+    assert starts_equal_scores(scores, lists).tolist() == expected
 
 
 # positions and tie_group_starts -------------------------------------------------------------------

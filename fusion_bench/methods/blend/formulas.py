@@ -20,7 +20,7 @@ from fusion_bench.data.ordering import (
     FloatArray,
     IntArray,
     positions,
-    score_keys,
+    starts_equal_scores,
     sum_terms,
 )
 from fusion_bench.data.records import ScoreSpace
@@ -228,9 +228,7 @@ def level_equal_scores(scores: FloatArray, lists: IntArray) -> FloatArray:
         scores: Shape (n,).
         lists: Shape (n,): the list of each score.
     """
-    keys = score_keys(scores)
-    is_first = np.ones(len(keys), dtype=bool)
-    is_first[1:] = (keys[1:] != keys[:-1]) | (lists[1:] != lists[:-1])
+    is_first = starts_equal_scores(scores, lists)
     return np.asarray(scores[np.flatnonzero(is_first)[np.cumsum(is_first) - 1]])
 
 
